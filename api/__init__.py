@@ -1,0 +1,1 @@
+"""HTTP, spelled thinly over storage and pipelines."""

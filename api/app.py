@@ -1,0 +1,48 @@
+"""The application: families of routes behind one envelope, one error shape, one description."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from api import docs
+from api.auth import Authenticator
+from api.deps import Service
+from api.envelope import Envelope
+from api.errors import handle_fact, handle_http, handle_validation
+from api.routers import health
+from storage.domain.errors import PromptlakeError
+from storage.settings import Settings
+from storage.store import open_store
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Make the application; the store is opened when it starts and closed when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        store = open_store(settings)
+        app.state.service = Service(settings, store, Authenticator(store))
+        try:
+            yield
+        finally:
+            store.close()
+
+    app = FastAPI(
+        title="promptlake",
+        version="1.0.0",
+        summary="Prompt operations: request logs, templates, computed sheets.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        swagger_ui_oauth2_redirect_url=None,
+    )
+    app.add_middleware(Envelope)
+    app.add_exception_handler(PromptlakeError, handle_fact)
+    app.add_exception_handler(RequestValidationError, handle_validation)
+    app.add_exception_handler(HTTPException, handle_http)
+    for family in (docs, health):
+        app.include_router(family.router)
+    return app

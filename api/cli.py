@@ -1,0 +1,151 @@
+"""The command line `promptlake`: start the service, manage keys, ask questions of the store."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from storage import workspaces
+from storage.domain.errors import PromptlakeError
+from storage.domain.keys import SCOPES, ApiKey
+from storage.settings import SettingError, Settings
+from storage.store import Store, opened
+
+_HOME = click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder that holds everything written (PROMPTLAKE_HOME; default .promptlake).",
+)
+
+
+def settings_of(**overrides: Any) -> Settings:
+    """Read the settings of the environment; a bad one ends the command with exit code 2."""
+    try:
+        return Settings.from_env(os.environ, **overrides)
+    except SettingError as error:
+        raise click.UsageError(str(error)) from error
+
+
+@contextmanager
+def open_store_or_exit(home: Path | None) -> Iterator[Store]:
+    """Open the store for a command; failures end it with a sentence and exit code 1."""
+    settings = settings_of(home=home)
+    if not (settings.root / "catalog.sqlite3").exists() and not settings.catalog_url:
+        raise click.ClickException(f"{settings.root} holds no store yet: start it once with `promptlake up`")
+    try:
+        with opened(settings) as store:
+            yield store
+    except (PromptlakeError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="promptlake")
+def main() -> None:
+    """Self-hosted prompt operations."""
+
+
+@main.group()
+def keys() -> None:
+    """Make, list, rotate and revoke API keys."""
+
+
+@keys.command("create")
+@_HOME
+@click.option("--workspace", default=workspaces.DEFAULT_WORKSPACE, show_default=True)
+@click.option("--user", default="admin", show_default=True, help="Name of the key's user; made when new.")
+@click.option("--email", help="Address of that user.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    default=("admin",),
+    show_default=True,
+    help=f"One of {', '.join(SCOPES)}.",
+)
+@click.option("--expires-in-days", type=click.IntRange(min=1))
+def keys_create(
+    home: Path | None,
+    workspace: str,
+    user: str,
+    email: str | None,
+    scopes: tuple[str, ...],
+    expires_in_days: int | None,
+) -> None:
+    """Make a key and print it; it cannot be shown again."""
+    with open_store_or_exit(home) as store:
+        _, key = workspaces.create_key(
+            store, workspace=workspace, user=user, email=email, scopes=scopes, expires_in_days=expires_in_days
+        )
+    click.echo(key)
+
+
+@keys.command("list")
+@_HOME
+def keys_list(home: Path | None) -> None:
+    """List the keys of all workspaces."""
+    with open_store_or_exit(home) as store:
+        for key in workspaces.list_keys(store):
+            click.echo(_key_line(key))
+
+
+@keys.command("rotate")
+@_HOME
+@click.argument("key_id", type=int)
+def keys_rotate(home: Path | None, key_id: int) -> None:
+    """Replace a key by a new one of the same user and scopes, and print it."""
+    with open_store_or_exit(home) as store:
+        _, key = workspaces.rotate_key(store, key_id)
+    click.echo(key)
+
+
+@keys.command("revoke")
+@_HOME
+@click.argument("key_id", type=int)
+def keys_revoke(home: Path | None, key_id: int) -> None:
+    """Revoke a key; within a second it is refused everywhere."""
+    with open_store_or_exit(home) as store:
+        click.echo(_key_line(workspaces.revoke_key(store, key_id)))
+
+
+def _key_line(key: ApiKey) -> str:
+    state = "revoked" if key.revoked_at else f"until {_day(key.expires_at)}" if key.expires_at else "active"
+    who = f"{key.user} <{key.email}>" if key.email else key.user
+    return f"{key.id}\t{key.prefix}...\t{key.workspace}\t{who}\t{','.join(key.scopes)}\t{state}"
+
+
+def _day(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d")
+
+
+@main.group("workspaces")
+def workspaces_group() -> None:
+    """Make and list workspaces."""
+
+
+@workspaces_group.command("create")
+@_HOME
+@click.argument("name")
+def workspaces_create(home: Path | None, name: str) -> None:
+    """Make a workspace; then give it a key with `promptlake keys create --workspace NAME`."""
+    with open_store_or_exit(home) as store:
+        workspace = workspaces.create_workspace(store, name)
+    click.echo(f"{workspace.id}\t{workspace.name}")
+
+
+@workspaces_group.command("list")
+@_HOME
+def workspaces_list(home: Path | None) -> None:
+    """List the workspaces."""
+    with open_store_or_exit(home) as store:
+        for workspace in workspaces.list_workspaces(store):
+            click.echo(f"{workspace.id}\t{workspace.name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""What a route may ask for: the open service, the caller, the store."""
+
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import Depends
+from starlette.requests import Request
+
+from api.auth import Authenticator
+from storage.domain.keys import Principal
+from storage.settings import Settings
+from storage.store import Store
+
+
+@dataclass(slots=True)
+class Service:
+    """What lives as long as the API process."""
+
+    settings: Settings
+    store: Store
+    authenticator: Authenticator
+
+
+def service_of(request: Request) -> Service:
+    return cast("Service", request.app.state.service)
+
+
+def _store(request: Request) -> Store:
+    return service_of(request).store
+
+
+def _who(request: Request) -> Principal:
+    return cast("Principal", request.state.principal)
+
+
+OpenStore = Annotated[Store, Depends(_store)]
+Who = Annotated[Principal, Depends(_who)]

@@ -1,0 +1,89 @@
+"""What surrounds every exchange: a request id, one log line, no traceback, no body left half read."""
+
+import logging
+import os
+import time
+import traceback
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.errors import internal_error
+from api.limits import DRAIN_BYTES
+
+log = logging.getLogger("promptlake.api")
+
+# Successful logging is the hot path: its line would cost more than the route.
+_QUIET = frozenset({"/log-request", "/health"})
+
+
+class Envelope:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        exchange = _Exchange(scope, receive, send)
+        try:
+            await self.app(scope, exchange.receive, exchange.send)
+        except Exception as error:  # noqa: BLE001 - the last wall: the caller gets one shape, the log the place
+            exchange.log_failure(error)
+            if not exchange.status:
+                await internal_error(exchange.request_id)(scope, exchange.receive, exchange.send)
+        exchange.log_line()
+
+
+class _Exchange:
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.request_id = os.urandom(8).hex()
+        self.status = 0
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._started = time.perf_counter()
+        self._body_left = True
+        scope.setdefault("state", {})["request_id"] = self.request_id
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] != "http.request" or not message.get("more_body", False):
+            self._body_left = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers: list[tuple[bytes, bytes]] = list(message.get("headers", ()))
+            headers.append((b"x-request-id", self.request_id.encode()))
+            if self._body_left and self.status >= 400 and await self._leaves_body():  # noqa: PLR2004
+                headers.append((b"connection", b"close"))
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+    async def _leaves_body(self) -> bool:
+        """Drain what is left of the body, at most DRAIN_BYTES; say whether some is left."""
+        drained = 0
+        while self._body_left and drained < DRAIN_BYTES:
+            message = await self.receive()
+            drained += len(message.get("body", b""))
+        return self._body_left
+
+    def log_line(self) -> None:
+        path = self._scope["path"]
+        if self.status < 400 and path in _QUIET:  # noqa: PLR2004
+            return
+        level = logging.WARNING if self.status >= 500 else logging.INFO  # noqa: PLR2004
+        took_ms = (time.perf_counter() - self._started) * 1000
+        log.log(
+            level, "%s %s %d %.1f ms %s", self._scope["method"], path, self.status, took_ms, self.request_id
+        )
+
+    def log_failure(self, error: Exception) -> None:
+        # Messages of unknown errors may quote prompts: only the kind and the places are written.
+        frames: list[Any] = traceback.extract_tb(error.__traceback__)[-6:]
+        places = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno}" for f in reversed(frames))  # noqa: PTH119
+        log.error("%s at %s %s", type(error).__name__, places, self.request_id)

@@ -1,0 +1,1 @@
+"""Routes, one family a file."""

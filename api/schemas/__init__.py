@@ -1,0 +1,1 @@
+"""Wire shapes, one family a file."""

@@ -1,0 +1,1 @@
+"""Long work, made observable by Dagster."""

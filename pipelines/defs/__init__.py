@@ -1,0 +1,1 @@
+"""The Dagster decorators: assets, jobs, sensors, schedules, checks."""

@@ -1,0 +1,67 @@
+"""Operations: the long work that a client polls; its states, its names, its id."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from storage.domain.errors import invalid
+
+QUEUED, RUNNING, SUCCEEDED, FAILED = "queued", "running", "succeeded", "failed"
+ENDED = frozenset({SUCCEEDED, FAILED, "completed", "cancelled"})
+IMPORT_FILE, IMPORT_REQUEST_LOGS = "import_file", "import_request_logs"
+IMPORTS = frozenset({IMPORT_FILE, IMPORT_REQUEST_LOGS})
+CANCELLED_MESSAGE = "cancelled"
+
+Lane = Literal["short", "compute", "wait"]
+
+_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One row of the outbox: what is to be done, how far it is, and what the client reads of it."""
+
+    no: int
+    id: str
+    workspace_id: int
+    user_id: int
+    kind: str
+    lane: Lane
+    status: str
+    table_no: int | None
+    sheet_no: int | None
+    request_hash: str
+    spec: dict[str, Any]
+    attempt: int
+    run_id: str | None
+    launched_at: datetime | None
+    progress: int
+    message: str
+    error_message: str | None
+    rows_added: int
+    answer: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ENDED
+
+    @property
+    def run_key(self) -> str:
+        """Identity of one attempt: Dagster starts at most one run of it."""
+        return f"{self.workspace_id}:{self.id}:{self.attempt}"
+
+
+def check_operation_id(text: str, loc: str = "operation_id") -> str:
+    """Return a client's operation id: 1 to 128 of letters, digits, `_`, `.`, `:` and `-`.
+
+    Raises:
+        Invalid: it has others.
+    """
+    if not _ID.fullmatch(text):
+        raise invalid(
+            loc, "must be 1 to 128 letters, digits, `_`, `.`, `:` or `-`", "string_pattern_mismatch"
+        )
+    return text

@@ -1,0 +1,98 @@
+"""Connections to a SQL database: reads see one moment, writes are one immediate transaction."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from storage.domain.errors import Unavailable
+
+_BUSY_MS = 30_000
+
+Connection = sa.Connection
+"""What a verb holds while its transaction is open; only engine code looks inside."""
+
+
+class Catalog:
+    """One database by URL; safe to share between threads, never between processes by fork."""
+
+    def __init__(self, url: str) -> None:
+        self.url = sa.make_url(url)
+        if self.url.get_backend_name() == "sqlite":
+            Path(self.url.database or "").parent.mkdir(parents=True, exist_ok=True)
+        self.engine = sa.create_engine(self.url, pool_size=16, max_overflow=48)
+        if self.engine.dialect.name == "sqlite":
+            sa.event.listen(self.engine, "connect", _configure_sqlite)
+            sa.event.listen(self.engine, "begin", _begin_sqlite)
+        self._writer = self.engine.execution_options(promptlake_begin="BEGIN IMMEDIATE")
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """Open one read: all its queries see the same moment."""
+        with _plain_errors(), self.engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[sa.Connection]:
+        """Open one write: all of it is durable when the block ends, or nothing is.
+
+        Raises:
+            Unavailable: the disk is full or the database cannot be written; nothing was changed.
+        """
+        with _plain_errors(), self._writer.begin() as connection:
+            yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _configure_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:
+    # The driver must not open transactions on its own: `begin` below says how they start.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        f"busy_timeout={_BUSY_MS}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "temp_store=MEMORY",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("promptlake_begin", "BEGIN"))
+
+
+# A deferred transaction that turns into a write fails at once when another process wrote meanwhile;
+# an immediate one waits. Full disks and locked files are the operator's to mend, not the caller's.
+_PASSING = ("disk is full", "disk I/O error", "database is locked", "readonly database", "unable to open")
+
+
+@contextmanager
+def _plain_errors() -> Iterator[None]:
+    try:
+        yield
+    except OperationalError as error:
+        if _is_passing(error.orig):
+            raise Unavailable("The catalog cannot be written now (disk full or busy).") from error
+        raise
+
+
+def _is_passing(error: Any) -> bool:
+    return isinstance(error, sqlite3.OperationalError) and any(word in str(error) for word in _PASSING)
+
+
+def new_no(result: sa.CursorResult[Any]) -> int:
+    """The number that an insert of one row was given."""
+    key = result.inserted_primary_key
+    if key is None:
+        raise RuntimeError("the insert gave no key")
+    return int(key[0])

@@ -1,0 +1,71 @@
+"""The folder of immutable files, named by URL; keys are relative, so that no row carries a path."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from storage.domain.errors import Unavailable
+
+
+class DataRoot:
+    """A local folder named by a `file://` URL. Files are written whole: temp, fsync, rename, fsync folder."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme != "file":
+            raise ValueError(f"Data URLs must be file:// for now, not {parts.scheme}://")
+        self.url = url
+        self._root = Path(unquote(parts.path))
+        self._root.mkdir(parents=True, exist_ok=True)
+
+    def path(self, key: str) -> Path:
+        """Return where the file of a key is (or will be)."""
+        return self._root / key
+
+    @contextmanager
+    def writing(self, key: str) -> Iterator[Path]:
+        """Yield a temporary path to write; publish it under `key` when the block ends well.
+
+        Raises:
+            Unavailable: the disk is full; nothing was published.
+        """
+        final = self.path(key)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
+        try:
+            yield temporary
+            sync_file(temporary)
+            temporary.rename(final)
+            sync_folder(final.parent)
+        except OSError as error:
+            raise Unavailable("The data folder cannot be written now (disk full?).") from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def remove(self, key: str) -> None:
+        with suppress(FileNotFoundError):
+            self.path(key).unlink()
+
+    def free_bytes(self) -> int:
+        stat = os.statvfs(self._root)
+        return stat.f_bavail * stat.f_frsize
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's bytes durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename durable."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

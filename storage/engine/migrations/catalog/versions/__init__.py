@@ -1,0 +1,1 @@
+"""Revisions of the catalog database, in name order."""

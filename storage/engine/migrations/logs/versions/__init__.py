@@ -1,0 +1,1 @@
+"""Revisions of the logs database, in name order."""

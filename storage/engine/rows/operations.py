@@ -1,0 +1,66 @@
+"""Rows of operations: compare-and-set is the only way that a status changes."""
+
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from storage.domain.operations import ENDED, QUEUED, RUNNING, Operation
+from storage.engine.catalog import Connection, new_no
+from storage.engine.schema import operations, sheets
+
+
+def insert_operation(connection: Connection, values: dict[str, Any]) -> Operation:
+    return Operation(no=new_no(connection.execute(operations.insert().values(values))), **values)
+
+
+def find_operation(connection: Connection, workspace_id: int, public_id: str) -> Operation | None:
+    """Return the workspace's operation of that id, if there is one."""
+    return _find(connection, (operations.c.workspace_id == workspace_id) & (operations.c.id == public_id))
+
+
+def find_operation_by_no(connection: Connection, no: int) -> Operation | None:
+    return _find(connection, operations.c.no == no)
+
+
+def _find(connection: Connection, where: sa.ColumnElement[bool]) -> Operation | None:
+    row = connection.execute(sa.select(operations).where(where)).mappings().first()
+    return None if row is None else Operation(**row)
+
+
+def select_queued(connection: Connection, limit: int) -> list[Operation]:
+    query = sa.select(operations).where(operations.c.status == QUEUED).order_by(operations.c.no).limit(limit)
+    return [Operation(**row) for row in connection.execute(query).mappings()]
+
+
+def update_queued(connection: Connection, no: int, attempt: int, values: dict[str, Any]) -> bool:
+    """Change an operation that is queued under this attempt; False when it is not."""
+    where = (operations.c.no == no) & (operations.c.attempt == attempt) & (operations.c.status == QUEUED)
+    return connection.execute(operations.update().where(where).values(values)).rowcount == 1
+
+
+def update_open(connection: Connection, no: int, attempt: int, values: dict[str, Any]) -> bool:
+    """Change an operation of this attempt that has not ended; False when it has."""
+    where = (
+        (operations.c.no == no)
+        & (operations.c.attempt == attempt)
+        & operations.c.status.not_in(sorted(ENDED))
+    )
+    return connection.execute(operations.update().where(where).values(values)).rowcount == 1
+
+
+def update_owned(connection: Connection, operation: Operation, values: dict[str, Any]) -> bool:
+    """Change an operation that its run still owns; False when it was cancelled, failed or taken over."""
+    where = (
+        (operations.c.no == operation.no)
+        & (operations.c.attempt == operation.attempt)
+        & (operations.c.run_id == operation.run_id)
+        & (operations.c.status == RUNNING)
+    )
+    return connection.execute(operations.update().where(where).values(values)).rowcount == 1
+
+
+def release_sheet(connection: Connection, operation_no: int, now: datetime) -> None:
+    """Let others write the sheet that this operation wrote."""
+    where = sheets.c.writer_no == operation_no
+    connection.execute(sheets.update().where(where).values(writer_no=None, updated_at=now))

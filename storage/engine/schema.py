@@ -1,0 +1,308 @@
+"""Tables of the catalog: who may call, what exists, which snapshot is current, what work is under way.
+
+Integers named `no` are internal, unique in the installation and never reused; `id` is what clients see.
+"""
+
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from storage.engine.types import UtcTime
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_NO = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+
+def _no() -> sa.Column[int]:
+    return sa.Column("no", _NO, primary_key=True, autoincrement=True)
+
+
+def _id() -> sa.Column[int]:
+    return sa.Column("id", _NO, primary_key=True, autoincrement=True)
+
+
+def _workspace() -> sa.Column[int]:
+    return sa.Column("workspace_id", sa.ForeignKey("workspaces.id"), nullable=False)
+
+
+def _time(name: str, *, nullable: bool = False) -> sa.Column[datetime]:
+    return sa.Column(name, UtcTime, nullable=nullable)
+
+
+_NEVER_REUSED: dict[str, Any] = {"sqlite_autoincrement": True}
+
+secrets = sa.Table(
+    "secrets",
+    metadata,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", sa.LargeBinary, nullable=False),
+)
+
+workspaces = sa.Table(
+    "workspaces",
+    metadata,
+    _id(),
+    sa.Column("name", sa.String(255), nullable=False, unique=True),
+    _time("created_at"),
+    **_NEVER_REUSED,
+)
+
+users = sa.Table(
+    "users",
+    metadata,
+    _id(),
+    _workspace(),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("email", sa.String(320)),
+    _time("created_at"),
+    sa.UniqueConstraint("workspace_id", "name"),
+    **_NEVER_REUSED,
+)
+
+api_keys = sa.Table(
+    "api_keys",
+    metadata,
+    _id(),
+    _workspace(),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("prefix", sa.String(16), nullable=False),
+    sa.Column("sha256", sa.String(64), nullable=False, unique=True),
+    sa.Column("scopes", sa.JSON, nullable=False),
+    _time("created_at"),
+    _time("expires_at", nullable=True),
+    _time("revoked_at", nullable=True),
+    **_NEVER_REUSED,
+)
+
+folders = sa.Table(
+    "folders",
+    metadata,
+    _id(),
+    _workspace(),
+    sa.Column("parent_id", sa.ForeignKey("folders.id")),
+    sa.Column("name", sa.String(255), nullable=False),
+    _time("created_at"),
+    _time("updated_at"),
+    **_NEVER_REUSED,
+)
+sa.Index(
+    "uq_folders_sibling_name",
+    folders.c.workspace_id,
+    sa.func.coalesce(folders.c.parent_id, 0),
+    folders.c.name,
+    unique=True,
+)
+
+prompts = sa.Table(
+    "prompts",
+    metadata,
+    _id(),
+    _workspace(),
+    sa.Column("name", sa.String(512), nullable=False),
+    sa.Column("folder_id", sa.ForeignKey("folders.id")),
+    sa.Column("tags", sa.JSON, nullable=False),
+    _time("created_at"),
+    _time("updated_at"),
+    sa.UniqueConstraint("workspace_id", "name"),
+    **_NEVER_REUSED,
+)
+
+prompt_versions = sa.Table(
+    "prompt_versions",
+    metadata,
+    _id(),
+    sa.Column("prompt_id", sa.ForeignKey("prompts.id"), nullable=False),
+    sa.Column("version_number", sa.Integer, nullable=False),
+    sa.Column("prompt_template", sa.JSON, nullable=False),
+    sa.Column("metadata", sa.JSON),
+    sa.Column("commit_message", sa.String(72)),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    _time("created_at"),
+    sa.UniqueConstraint("prompt_id", "version_number"),
+    **_NEVER_REUSED,
+)
+
+prompt_labels = sa.Table(
+    "prompt_labels",
+    metadata,
+    _id(),
+    sa.Column("prompt_id", sa.ForeignKey("prompts.id"), nullable=False),
+    sa.Column("name", sa.String(512), nullable=False),
+    sa.Column("prompt_version_id", sa.ForeignKey("prompt_versions.id"), nullable=False, index=True),
+    _time("created_at"),
+    _time("updated_at"),
+    sa.UniqueConstraint("prompt_id", "name"),
+    **_NEVER_REUSED,
+)
+
+external_ids = sa.Table(
+    "external_ids",
+    metadata,
+    sa.Column("workspace_id", sa.ForeignKey("workspaces.id"), primary_key=True),
+    sa.Column("kind", sa.String(32), primary_key=True),
+    sa.Column("source", sa.String(128), primary_key=True),
+    sa.Column("external_id", sa.String(512), primary_key=True),
+    sa.Column("entity_id", _NO, nullable=False),
+    sa.Index("ix_external_ids_entity", "kind", "entity_id"),
+)
+
+tables = sa.Table(
+    "tables",
+    metadata,
+    _no(),
+    sa.Column("id", sa.Uuid, nullable=False, unique=True),
+    _workspace(),
+    sa.Column("title", sa.String(255), nullable=False),
+    sa.Column("folder_id", sa.ForeignKey("folders.id")),
+    _time("created_at"),
+    _time("updated_at"),
+    _time("deleted_at", nullable=True),
+    sa.Index("ix_tables_workspace_no", "workspace_id", "no"),
+    sa.Index("ix_tables_workspace_title", "workspace_id", "title"),
+    **_NEVER_REUSED,
+)
+
+snapshots = sa.Table(
+    "snapshots",
+    metadata,
+    _no(),
+    sa.Column("sheet_no", _NO, nullable=False, index=True),
+    sa.Column("base_no", _NO),
+    # zlib-compressed JSON; see engine/snapshots.py for its shape
+    sa.Column("manifest", sa.LargeBinary, nullable=False),
+    sa.Column("row_count", sa.BigInteger, nullable=False),
+    _time("created_at"),
+    **_NEVER_REUSED,
+)
+
+segments = sa.Table(
+    "segments",
+    metadata,
+    sa.Column("id", sa.Uuid, primary_key=True),
+    sa.Column("sheet_no", _NO, nullable=False, index=True),
+    # a key below the data URL, never a path of a machine
+    sa.Column("key", sa.String(512), nullable=False, unique=True),
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    # {column number: encoding}
+    sa.Column("columns", sa.JSON, nullable=False),
+    _time("created_at"),
+)
+
+sheets = sa.Table(
+    "sheets",
+    metadata,
+    _no(),
+    sa.Column("id", sa.Uuid, nullable=False, unique=True),
+    sa.Column("table_no", sa.ForeignKey("tables.no"), nullable=False),
+    _workspace(),
+    sa.Column("title", sa.String(255), nullable=False),
+    sa.Column("index", sa.Integer, nullable=False),
+    sa.Column("row_count", sa.BigInteger, nullable=False),
+    sa.Column("version_count", sa.Integer, nullable=False),
+    sa.Column("head_no", sa.ForeignKey("snapshots.no"), nullable=False),
+    # numbers of rows never go back, so that the id of a cell is never given twice
+    sa.Column("next_row_no", sa.BigInteger, nullable=False),
+    # the operation that may write rows now; one at a time
+    sa.Column("writer_no", _NO),
+    _time("created_at"),
+    _time("updated_at"),
+    _time("deleted_at", nullable=True),
+    sa.Index("ix_sheets_table_index", "table_no", "index"),
+    **_NEVER_REUSED,
+)
+
+columns = sa.Table(
+    "columns",
+    metadata,
+    _no(),
+    sa.Column("id", sa.Uuid, nullable=False, unique=True),
+    sa.Column("sheet_no", sa.ForeignKey("sheets.no"), nullable=False),
+    _workspace(),
+    sa.Column("title", sa.String(255), nullable=False),
+    sa.Column("type", sa.String(32), nullable=False),
+    sa.Column("config", sa.JSON, nullable=False),
+    sa.Column("position_rank", sa.BigInteger, nullable=False),
+    sa.Column("is_output_column", sa.Boolean, nullable=False),
+    _time("created_at"),
+    _time("deleted_at", nullable=True),
+    sa.Index("ix_columns_sheet_rank", "sheet_no", "position_rank"),
+    **_NEVER_REUSED,
+)
+
+sheet_versions = sa.Table(
+    "sheet_versions",
+    metadata,
+    _no(),
+    sa.Column("id", sa.Uuid, nullable=False, unique=True),
+    sa.Column("sheet_no", sa.ForeignKey("sheets.no"), nullable=False),
+    sa.Column("version_number", sa.Integer, nullable=False),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("snapshot_no", sa.ForeignKey("snapshots.no"), nullable=False),
+    # source, source_version_id, counts
+    sa.Column("metadata", sa.JSON, nullable=False),
+    # what changed against the version before
+    sa.Column("deltas", sa.JSON, nullable=False),
+    # title, index and columns as they stood
+    sa.Column("structure", sa.JSON, nullable=False),
+    _time("created_at"),
+    sa.UniqueConstraint("sheet_no", "version_number"),
+    **_NEVER_REUSED,
+)
+
+operations = sa.Table(
+    "operations",
+    metadata,
+    _no(),
+    sa.Column("id", sa.String(128), nullable=False),
+    _workspace(),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("lane", sa.String(16), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("table_no", _NO),
+    sa.Column("sheet_no", _NO, index=True),
+    # sameness of a repeated call: SHA-256 of the validated fields and of the decoded file
+    sa.Column("request_hash", sa.String(64), nullable=False),
+    # what to do; no content, no path
+    sa.Column("spec", sa.JSON, nullable=False),
+    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("run_id", sa.String(64)),
+    sa.Column("launched_at", UtcTime),
+    sa.Column("progress", sa.Integer, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("error_message", sa.Text),
+    sa.Column("rows_added", sa.BigInteger, nullable=False),
+    # the first answer, for repeats
+    sa.Column("answer", sa.JSON),
+    _time("created_at"),
+    _time("updated_at"),
+    sa.UniqueConstraint("workspace_id", "id"),
+    sa.Index("ix_operations_status", "status"),
+    **_NEVER_REUSED,
+)
+
+audit_entries = sa.Table(
+    "audit_entries",
+    metadata,
+    _id(),
+    _workspace(),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("action", sa.String(32), nullable=False),
+    sa.Column("kind", sa.String(32), nullable=False),
+    sa.Column("entity_id", sa.String(64), nullable=False),
+    sa.Column("details", sa.JSON, nullable=False),
+    _time("created_at"),
+    sa.Index("ix_audit_entries_workspace", "workspace_id", "id"),
+    **_NEVER_REUSED,
+)

@@ -1,0 +1,143 @@
+"""All settings of the service, read once from the environment and frozen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+PREFIX = "PROMPTLAKE_"
+SHORTEST_KEY = 32
+
+
+class SettingError(ValueError):
+    """A setting of the environment cannot be used; the message names the variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings; the environment variable of a field is `PROMPTLAKE_` and its name in capitals.
+
+    Sizes are bytes, times seconds, unless the name says otherwise.
+    """
+
+    home: Path = field(default=Path(".promptlake"), metadata={"help": "folder that holds everything written"})
+    host: str = field(default="127.0.0.1", metadata={"help": "address that the API binds"})
+    port: int = field(default=8000, metadata={"help": "port of the API"})
+    dagster_host: str = field(
+        default="127.0.0.1", metadata={"help": "address that the Dagster UI binds; it has no login"}
+    )
+    dagster_port: int = field(default=3000, metadata={"help": "port of the Dagster UI"})
+    workers: int = field(default=1, metadata={"help": "API processes; one of them writes the log tail"})
+    api_key: str = field(
+        default="",
+        metadata={
+            "help": "at first start, the first key (admin) of the workspace `default`; 32 characters or more"
+        },
+    )
+    catalog_url: str = field(
+        default="", metadata={"help": "catalog database; default: SQLite in the home folder"}
+    )
+    log_url: str = field(
+        default="",
+        metadata={"help": "database of the log tail; default: its own SQLite file in the home folder"},
+    )
+    data_url: str = field(
+        default="", metadata={"help": "where Parquet is kept; default: `data` in the home folder"}
+    )
+    run_launcher: str = field(
+        default="warm", metadata={"help": "`warm` (worker pool) or `stock` (a process a run)"}
+    )
+    max_run_processes: int = field(
+        default=8, metadata={"help": "worker processes at most, all lanes together"}
+    )
+    max_file_bytes: int = field(
+        default=104_857_600, metadata={"help": "largest decoded upload, in bytes, inclusive"}
+    )
+    max_body_bytes: int = field(
+        default=10_485_760, metadata={"help": "largest body other than uploads, in bytes"}
+    )
+    body_idle_s: float = field(
+        default=60.0, metadata={"help": "seconds without a byte after which a body is given up"}
+    )
+    flush_bytes: int = field(default=67_108_864, metadata={"help": "tail size that starts a flush, in bytes"})
+    flush_after_s: float = field(
+        default=30.0, metadata={"help": "age of the oldest unflushed log that starts a flush"}
+    )
+    upload_days: int = field(default=7, metadata={"help": "days that uploads are kept for re-execution"})
+    run_days: int = field(default=30, metadata={"help": "days that ended Dagster runs are kept"})
+    log_level: str = field(default="INFO", metadata={"help": "lowest level of the service's log lines"})
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str], **overrides: Any) -> "Settings":
+        """Read `PROMPTLAKE_*` from `env`; overrides (of the command line) win when not None.
+
+        Raises:
+            SettingError: a value does not fit, or a `PROMPTLAKE_*` variable is unknown.
+        """
+        known = {f.name: f for f in fields(cls)}
+        values: dict[str, Any] = {}
+        for name, text in env.items():
+            if not name.startswith(PREFIX):
+                continue
+            key = name.removeprefix(PREFIX).lower()
+            if key not in known:
+                raise SettingError(f"{name} is no setting of promptlake")
+            if text != "":
+                values[key] = _parse(name, text, known[key].default)
+        values |= {key: value for key, value in overrides.items() if value is not None}
+        return checked(cls(**values))
+
+    @property
+    def root(self) -> Path:
+        """The home folder, absolute."""
+        return self.home.expanduser().absolute()
+
+    @property
+    def dagster_home(self) -> Path:
+        return self.root / "dagster"
+
+    @property
+    def catalog(self) -> str:
+        """URL of the catalog database."""
+        return self.catalog_url or f"sqlite:///{self.root / 'catalog.sqlite3'}"
+
+    @property
+    def log_database(self) -> str:
+        """URL of the database that holds the log tail and the log manifest."""
+        return self.log_url or f"sqlite:///{self.root / 'logs.sqlite3'}"
+
+    @property
+    def data(self) -> str:
+        """URL of the folder that holds Parquet segments and the spool."""
+        return self.data_url or (self.root / "data").as_uri()
+
+    def env(self) -> dict[str, str]:
+        """Spell these settings as environment variables for a child process (never the API key)."""
+        return {
+            PREFIX + f.name.upper(): str(self.root if f.name == "home" else getattr(self, f.name))
+            for f in fields(self)
+            if f.name != "api_key"
+        }
+
+
+def checked(settings: Settings) -> Settings:
+    """Return the settings when their values fit together.
+
+    Raises:
+        SettingError: one does not; the message names its variable.
+    """
+    if settings.api_key and len(settings.api_key) < SHORTEST_KEY:
+        raise SettingError(f"PROMPTLAKE_API_KEY must have at least {SHORTEST_KEY} characters")
+    if settings.run_launcher not in {"warm", "stock"}:
+        raise SettingError("PROMPTLAKE_RUN_LAUNCHER must be `warm` or `stock`")
+    if settings.workers < 1:
+        raise SettingError("PROMPTLAKE_WORKERS must be at least 1")
+    return settings
+
+
+def _parse(name: str, text: str, default: Any) -> Any:
+    kind = type(default)
+    try:
+        return Path(text) if isinstance(default, Path) else kind(text)
+    except ValueError as error:
+        raise SettingError(f"{name} must be a {kind.__name__}, not {text!r}") from error

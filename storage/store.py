@@ -1,0 +1,68 @@
+"""An open store: the catalog, the log database, the data root, a clock and a source of ids."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from storage.engine.catalog import Catalog
+from storage.engine.data_root import DataRoot
+from storage.engine.migrate import migrate
+from storage.engine.secrets import secret
+from storage.settings import Settings
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Everything a verb needs. Close it when done; never carry it over a fork."""
+
+    settings: Settings
+    catalog: Catalog
+    logs: Catalog
+    data: DataRoot
+    cell_key: bytes = field(repr=False)
+    cursor_key: bytes = field(repr=False)
+    now: Callable[[], datetime] = _now
+    new_id: Callable[[], UUID] = uuid4
+
+    def close(self) -> None:
+        self.catalog.close()
+        self.logs.close()
+
+
+def open_store(
+    settings: Settings,
+    *,
+    now: Callable[[], datetime] = _now,
+    new_id: Callable[[], UUID] = uuid4,
+) -> Store:
+    """Open the store that the settings name, made or upgraded where needed."""
+    catalog = Catalog(settings.catalog)
+    logs = Catalog(settings.log_database)
+    migrate(catalog, "catalog")
+    migrate(logs, "logs")
+    return Store(
+        settings=settings,
+        catalog=catalog,
+        logs=logs,
+        data=DataRoot(settings.data),
+        cell_key=secret(catalog, "cell_key"),
+        cursor_key=secret(catalog, "cursor_key"),
+        now=now,
+        new_id=new_id,
+    )
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Store]:
+    """Open a store for a block."""
+    store = open_store(settings)
+    try:
+        yield store
+    finally:
+        store.close()

@@ -1,0 +1,21 @@
+from starlette.testclient import TestClient
+
+
+def test_an_unknown_path_and_a_wrong_method_share_the_one_error_body(client: TestClient) -> None:
+    for method, path, status, code in [
+        ("GET", "/nowhere", 404, "not_found"),
+        ("POST", "/health", 405, "method_not_allowed"),
+    ]:
+        answer = client.request(method, path)
+        assert answer.status_code == status
+        assert answer.json()["success"] is False
+        assert answer.json()["error"] == code
+        assert answer.headers["x-request-id"]
+
+
+def test_the_documentation_page_needs_no_internet(client: TestClient) -> None:
+    page = client.get("/docs")
+    assert page.status_code == 200
+    assert "cdn" not in page.text
+    assert client.get("/docs/swagger-ui-bundle.js").status_code == 200
+    assert client.get("/openapi.json").json()["info"]["version"] == "1.0.0"
