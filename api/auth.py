@@ -31,7 +31,9 @@ class Authenticator:
         """
         if not key:
             raise Unauthorized("Missing API key: send it in the header X-API-KEY")
-        digest = sha256(key.encode("utf-8", "surrogateescape")).digest()
+        if not key.isascii():
+            raise Unauthorized("Invalid API key")
+        digest = sha256(key.encode()).digest()
         seen = self._seen.get(digest)
         if seen is None or self._monotonic() - seen[0] >= CACHE_S:
             asked_at = self._monotonic()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from storage.domain.errors import Forbidden
+from storage.domain.errors import Forbidden, Malformed
 
 KEY_PREFIX = "pl_"
 KINDS = (
@@ -95,12 +95,10 @@ def check_scopes(scopes: Iterable[str]) -> list[str]:
 
 
 def allows(scopes: frozenset[str], needed: str) -> bool:
-    """Say whether scopes cover a needed one: admin covers all, write covers `write:<kind>` and ingest."""
+    """Say whether scopes cover a needed one: admin covers all, write all but admin, `write:<kind>` itself."""
     if "admin" in scopes or needed in scopes:
         return True
-    if "write" in scopes:
-        return needed == "ingest" or needed.startswith("write:")
-    return False
+    return "write" in scopes and needed != "admin"
 
 
 def require(principal: Principal, needed: str) -> None:
@@ -121,3 +119,14 @@ def check_workspace_name(name: str) -> str:
     if not _WORKSPACE_NAME.fullmatch(name):
         raise ValueError("A workspace name has 1 to 63 letters, digits, `_` and `-`, and starts with no sign")
     return name
+
+
+def check_workspace(principal: Principal, workspace_id: int | None) -> int:
+    """Return the key's workspace, which a given one must be.
+
+    Raises:
+        Malformed: it is another, or unknown: callers cannot tell which.
+    """
+    if workspace_id is not None and workspace_id != principal.workspace_id:
+        raise Malformed("Invalid workspace_id")
+    return principal.workspace_id
