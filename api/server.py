@@ -1,0 +1,61 @@
+"""One API process: `python -m api.server --fd N` serves the listening socket that it inherits.
+
+The supervisor opens the socket once, so that callers wait while a process is replaced instead of being
+refused, and several processes can share it.
+"""
+
+import argparse
+import logging.config
+import os
+from typing import Any
+
+import uvicorn
+
+from api.app import create_app
+from storage.settings import Settings
+
+# Clients keep connections for 60 s and more between calls.
+KEEP_ALIVE_S = 75
+# What is under way gets this long to end when the process is told to stop.
+SHUTDOWN_S = 5
+
+
+def log_config(level: str) -> dict[str, Any]:
+    """Lines on standard error; the server's own access lines are off, ours carry the request id."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"level": "WARNING", "handlers": ["stderr"]},
+        "loggers": {"promptlake": {"level": level}, "uvicorn": {"level": "WARNING"}},
+    }
+
+
+def serve(settings: Settings, fd: int) -> None:
+    """Serve until told to stop."""
+    config = log_config(settings.log_level)
+    logging.config.dictConfig(config)
+    uvicorn.run(
+        create_app(settings),
+        fd=fd,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        server_header=False,
+        log_config=config,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=SHUTDOWN_S,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fd", type=int, required=True, help="number of the inherited listening socket")
+    serve(Settings.from_env(os.environ), parser.parse_args().fd)
+
+
+if __name__ == "__main__":
+    main()
