@@ -151,7 +151,7 @@ def succeed(
     owned = update_owned(connection, operation, values)
     if not owned:
         raise ClaimRefused(f"operation {operation.no} is no longer of run {operation.run_id}")
-    release_sheet(connection, operation.no, now)
+    release_sheet(connection, operation.no)
 
 
 def fail(store: Store, no: int, attempt: int, message: str) -> bool:
@@ -172,7 +172,7 @@ def fail_within(connection: Connection, store: Store, no: int, attempt: int, mes
     }
     failed = update_open(connection, no, attempt, values)
     if failed:
-        release_sheet(connection, no, now)
+        release_sheet(connection, no)
     return failed
 
 

@@ -10,6 +10,8 @@ from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.migrate import migrate
 from storage.engine.secrets import secret
+from storage.engine.segment_reader import SegmentReader
+from storage.engine.snapshots import Snapshots
 from storage.settings import Settings
 
 
@@ -25,6 +27,8 @@ class Store:
     catalog: Catalog
     logs: Catalog
     data: DataRoot
+    segments: SegmentReader
+    snapshots: Snapshots
     cell_key: bytes = field(repr=False)
     cursor_key: bytes = field(repr=False)
     now: Callable[[], datetime] = _now
@@ -46,11 +50,14 @@ def open_store(
     logs = Catalog(settings.log_database)
     migrate(catalog, "catalog")
     migrate(logs, "logs")
+    data = DataRoot(settings.data)
     return Store(
         settings=settings,
         catalog=catalog,
         logs=logs,
-        data=DataRoot(settings.data),
+        data=data,
+        segments=SegmentReader(data),
+        snapshots=Snapshots(),
         cell_key=secret(catalog, "cell_key"),
         cursor_key=secret(catalog, "cursor_key"),
         now=now,

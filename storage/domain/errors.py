@@ -75,6 +75,10 @@ class Conflict(PromptlakeError):
     code = "conflict"
 
 
+class CommitConflict(Conflict):
+    """Somebody else changed the sheet between reading and writing it; the same call may work now."""
+
+
 class ImportInProgress(Conflict):
     code = "import_in_progress"
 

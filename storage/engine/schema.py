@@ -193,8 +193,10 @@ segments = sa.Table(
     sa.Column("key", sa.String(512), nullable=False, unique=True),
     sa.Column("rows", sa.BigInteger, nullable=False),
     sa.Column("bytes", sa.BigInteger, nullable=False),
-    # {column number: encoding}
-    sa.Column("columns", sa.JSON, nullable=False),
+    # of the file's bytes, in hexadecimal
+    sa.Column("sha256", sa.String(64), nullable=False),
+    # [encoding] of the fields c0, c1, ...
+    sa.Column("encodings", sa.JSON, nullable=False),
     _time("created_at"),
 )
 
@@ -253,8 +255,8 @@ sheet_versions = sa.Table(
     sa.Column("metadata", sa.JSON, nullable=False),
     # what changed against the version before
     sa.Column("deltas", sa.JSON, nullable=False),
-    # title, index and columns as they stood
-    sa.Column("structure", sa.JSON, nullable=False),
+    # title, index and columns as they stood: zlib-compressed JSON, as a sheet has up to 5,000 columns
+    sa.Column("structure", sa.LargeBinary, nullable=False),
     _time("created_at"),
     sa.UniqueConstraint("sheet_no", "version_number"),
     **_NEVER_REUSED,

@@ -1,6 +1,5 @@
 """Rows of operations: compare-and-set is the only way that a status changes."""
 
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -60,7 +59,20 @@ def update_owned(connection: Connection, operation: Operation, values: dict[str,
     return connection.execute(operations.update().where(where).values(values)).rowcount == 1
 
 
-def release_sheet(connection: Connection, operation_no: int, now: datetime) -> None:
+def release_sheet(connection: Connection, operation_no: int) -> None:
     """Let others write the sheet that this operation wrote."""
     where = sheets.c.writer_no == operation_no
-    connection.execute(sheets.update().where(where).values(writer_no=None, updated_at=now))
+    connection.execute(sheets.update().where(where).values(writer_no=None))
+
+
+def select_open(connection: Connection, *, table_no: int, sheet_no: int | None = None) -> list[Operation]:
+    """Return the operations of a table, or of one of its sheets, that have not ended."""
+    where = (operations.c.table_no == table_no) & operations.c.status.not_in(sorted(ENDED))
+    if sheet_no is not None:
+        where &= operations.c.sheet_no == sheet_no
+    return [Operation(**row) for row in connection.execute(sa.select(operations).where(where)).mappings()]
+
+
+def set_answer(connection: Connection, no: int, answer: dict[str, Any]) -> None:
+    """Keep the first answer for repeats."""
+    connection.execute(operations.update().where(operations.c.no == no).values(answer=answer))

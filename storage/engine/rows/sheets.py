@@ -1,0 +1,82 @@
+"""Rows of sheets. A sheet counts while neither it nor its table is deleted."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from storage.domain.sheets import Sheet
+from storage.engine.catalog import Connection, new_no
+from storage.engine.schema import sheets, tables
+
+_FIELDS = [*(sheets.c[name] for name in Sheet.__slots__ if name != "table_id"), tables.c.id.label("table_id")]
+_LIVE = sheets.c.deleted_at.is_(None) & tables.c.deleted_at.is_(None)
+_SHEETS = sa.select(*_FIELDS).join(tables, tables.c.no == sheets.c.table_no)
+
+
+def find_sheet(connection: Connection, workspace_id: int, table_id: UUID, sheet_id: UUID) -> Sheet | None:
+    """Return the live sheet of that id in that live table of that workspace."""
+    where = (sheets.c.id == sheet_id) & (tables.c.id == table_id) & (tables.c.workspace_id == workspace_id)
+    return _one(connection, where & _LIVE)
+
+
+def find_sheet_by_no(connection: Connection, no: int) -> Sheet | None:
+    return _one(connection, (sheets.c.no == no) & _LIVE)
+
+
+def find_row_count(connection: Connection, no: int) -> int:
+    """Return the rows of a sheet, deleted or not; 0 when there never was one."""
+    return connection.execute(sa.select(sheets.c.row_count).where(sheets.c.no == no)).scalar() or 0
+
+
+def _one(connection: Connection, where: sa.ColumnElement[bool]) -> Sheet | None:
+    row = connection.execute(_SHEETS.where(where)).mappings().first()
+    return None if row is None else Sheet(**row)
+
+
+def count_sheets(connection: Connection, table_no: int) -> int:
+    query = sa.select(sa.func.count()).where((sheets.c.table_no == table_no) & sheets.c.deleted_at.is_(None))
+    return connection.execute(query).scalar_one()
+
+
+def has_title(connection: Connection, table_no: int, title: str) -> bool:
+    where = (sheets.c.table_no == table_no) & (sheets.c.title == title) & sheets.c.deleted_at.is_(None)
+    return connection.execute(sa.select(sheets.c.no).where(where).limit(1)).first() is not None
+
+
+def shift_sheets(connection: Connection, table_no: int, from_index: int) -> None:
+    """Move the sheets from an index on one place to the end."""
+    where = (sheets.c.table_no == table_no) & (sheets.c.index >= from_index) & sheets.c.deleted_at.is_(None)
+    connection.execute(sheets.update().where(where).values(index=sheets.c.index + 1))
+
+
+def insert_sheet(connection: Connection, values: Mapping[str, Any]) -> int:
+    """Insert a sheet; return its number."""
+    return new_no(connection.execute(sheets.insert().values(**values)))
+
+
+def update_sheet(connection: Connection, no: int, values: Mapping[str, Any]) -> None:
+    connection.execute(sheets.update().where(sheets.c.no == no).values(**values))
+
+
+def select_sheets(
+    connection: Connection, table_no: int, *, after: int | None, backwards: bool, limit: int
+) -> list[Sheet]:
+    """List a table's sheets by index, beyond `after`, in the direction asked for."""
+    where = (sheets.c.table_no == table_no) & _LIVE
+    if after is not None:
+        where &= sheets.c.index < after if backwards else sheets.c.index > after
+    order = sheets.c.index.desc() if backwards else sheets.c.index
+    rows = connection.execute(_SHEETS.where(where).order_by(order).limit(limit)).mappings()
+    return [Sheet(**row) for row in rows]
+
+
+def mark_sheet_deleted(connection: Connection, sheet: Sheet, now: datetime) -> None:
+    """Take a sheet out of its table and close the gap."""
+    update_sheet(connection, sheet.no, {"deleted_at": now, "writer_no": None})
+    where = (
+        (sheets.c.table_no == sheet.table_no) & (sheets.c.index > sheet.index) & sheets.c.deleted_at.is_(None)
+    )
+    connection.execute(sheets.update().where(where).values(index=sheets.c.index - 1))

@@ -1,0 +1,65 @@
+"""Reads fields of segments by row range: only the row groups asked for, footers kept in memory."""
+
+import json
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from storage.domain.encodings import Encoding
+from storage.domain.manifests import SegmentRef
+from storage.engine.data_root import DataRoot
+from storage.engine.lru import Lru
+from storage.engine.segments import field_name
+
+_KEPT_FOOTER_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class _Footer:
+    metadata: Any
+    # first row of each group, and the number of rows at the end
+    starts: tuple[int, ...]
+
+
+class SegmentReader:
+    """Reads published segments of a data root; safe to share between threads."""
+
+    def __init__(self, data: DataRoot) -> None:
+        self._data = data
+        self._footers: Lru[str, _Footer] = Lru(_KEPT_FOOTER_BYTES, _footer_bytes)
+
+    def read(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> list[list[Any]]:
+        """Return `count` JSON values, from row `start` on, of each field."""
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        path = self._data.path(segment.key)
+        footer = self._footers.get(segment.key, lambda: _read_footer(pq.read_metadata(path)))
+        first = bisect_right(footer.starts, start) - 1
+        last = bisect_right(footer.starts, start + count - 1) - 1
+        names = [field_name(field) for field in fields]
+        with pq.ParquetFile(path, metadata=footer.metadata, pre_buffer=False) as file:
+            groups = list(range(first, last + 1))
+            table = file.read_row_groups(groups, columns=names, use_threads=False)
+        rows = table.slice(start - footer.starts[first], count)
+        return [
+            _values(rows.column(name).to_pylist(), segment.encodings[field])
+            for name, field in zip(names, fields, strict=True)
+        ]
+
+
+def _read_footer(metadata: Any) -> _Footer:
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    return _Footer(metadata, tuple(accumulate(sizes, initial=0)))
+
+
+def _footer_bytes(footer: _Footer) -> int:
+    # what is kept is about twice what was read
+    return 2 * int(footer.metadata.serialized_size)
+
+
+def _values(kept: list[Any], encoding: Encoding) -> list[Any]:
+    if encoding != "json":
+        return kept
+    return [None if value is None else json.loads(value) for value in kept]

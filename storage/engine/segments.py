@@ -1,0 +1,120 @@
+"""Segments: immutable Parquet files of a sheet, written whole and described by what was published.
+
+Fields are named c0, c1, ... by place: which column a field belongs to is settled at commit, in the
+manifest. pyarrow is imported at first use: it is slow to start and must not be carried over a fork.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from storage.domain.encodings import Encoding
+from storage.domain.imports import ImportedField, ImportedSegment
+from storage.engine.data_root import DataRoot
+
+FOLDER = "sheets"
+ROWS_PER_GROUP = 16_384
+"""One cell costs at most the decoding of one column of one group."""
+FIELDS_PER_SEGMENT = 64
+COMPRESSION = "zstd"
+_HASH_CHUNK = 1 << 20
+
+
+def segment_key(sheet_id: UUID, segment_id: UUID) -> str:
+    return f"{FOLDER}/{sheet_id}/{segment_id}.parquet"
+
+
+def segment_id_of(key: str) -> UUID:
+    return UUID(Path(key).stem)
+
+
+def field_name(at: int) -> str:
+    return f"c{at}"
+
+
+@contextmanager
+def writing_segment(data: DataRoot, key: str) -> Iterator[Path]:
+    """Yield a temporary path to write Parquet to; publish it under the key when the block ends well.
+
+    Raises:
+        Unavailable: the disk is full; nothing was published.
+    """
+    with data.writing(key) as path:
+        yield path
+
+
+def write_segment(
+    data: DataRoot, key: str, first_row: int, columns: Sequence[tuple[int, Encoding, Sequence[Any]]]
+) -> ImportedSegment:
+    """Write columns of JSON values, each (position, encoding, values), as one segment."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    names = [field_name(at) for at in range(len(columns))]
+    arrays = [_array(values, encoding) for _, encoding, values in columns]
+    with writing_segment(data, key) as path:
+        pq.write_table(
+            pa.Table.from_arrays(arrays, names=names),
+            path,
+            row_group_size=ROWS_PER_GROUP,
+            compression=COMPRESSION,
+        )
+    fields = [ImportedField(position, encoding) for position, encoding, _ in columns]
+    return describe_segment(data, key, first_row, fields)
+
+
+def _array(values: Sequence[Any], encoding: Encoding) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if encoding == "json":
+        return pa.array([None if v is None else compact_json(v) for v in values], pa.large_string())
+    kinds = {
+        "text": pa.large_string(),
+        "integer": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    return pa.array(values, kinds[encoding])
+
+
+def compact_json(value: Any) -> str:
+    """Spell a value as it is kept in a `json` field."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def describe_segment(
+    data: DataRoot, key: str, first_row: int, fields: Sequence[ImportedField]
+) -> ImportedSegment:
+    """Describe a published file whose fields c0, c1, ... are `fields`, from its footer and its bytes.
+
+    Raises:
+        ValueError: the file's fields are not those.
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    path = data.path(key)
+    footer = pq.read_metadata(path)
+    names = [field_name(at) for at in range(len(fields))]
+    if footer.schema.names != names:
+        raise ValueError(f"{key} has the fields {footer.schema.names}, not {names}")
+    return ImportedSegment(
+        key=key,
+        rows=footer.num_rows,
+        bytes=path.stat().st_size,
+        sha256=file_sha256(path),
+        first_row=first_row,
+        fields=tuple(fields),
+    )
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    digest = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_HASH_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,137 @@
+"""Tables: created with a first sheet, read, listed, deleted."""
+
+from uuid import UUID
+
+from storage.audit import record_audit
+from storage.domain.errors import NotFound
+from storage.domain.keys import Principal
+from storage.domain.paging import Page, PageRequest, page_of, plan_page
+from storage.domain.sheets import FIRST_SHEET
+from storage.domain.tables import UNTITLED, Table, free_title
+from storage.engine.catalog import Connection
+from storage.engine.rows.operations import select_open
+from storage.engine.rows.tables import (
+    count_titles_from,
+    find_table,
+    find_table_no,
+    had_title,
+    has_folder,
+    insert_table,
+    mark_table_deleted,
+    select_tables,
+)
+from storage.operations import fail_within
+from storage.sheets import NO_TABLE, add_sheet
+from storage.store import Store
+
+
+def get_table(store: Store, who: Principal, table_id: UUID) -> Table:
+    """Return a table with the rows of each sheet (E7).
+
+    Raises:
+        NotFound: no such table in the workspace.
+    """
+    with store.catalog.read() as connection:
+        found = find_table(connection, who.workspace_id, table_id)
+    if found is None:
+        raise NotFound(NO_TABLE)
+    return found
+
+
+def require_table_no(connection: Connection, who: Principal, table_id: UUID) -> int:
+    """Return the number of a table, within a transaction of the caller.
+
+    Raises:
+        NotFound: no such table in the workspace.
+    """
+    found = find_table_no(connection, who.workspace_id, table_id)
+    if found is None:
+        raise NotFound(NO_TABLE)
+    return found
+
+
+def list_tables(
+    store: Store,
+    who: Principal,
+    *,
+    request: PageRequest,
+    folder_id: int | None = None,
+    name: str | None = None,
+) -> Page[Table]:
+    """List tables by age; `name` is any part of the title, in any case.
+
+    Raises:
+        InvalidCursor: the cursor is of another list.
+    """
+    filters = {"workspace": who.workspace_id, "folder_id": folder_id, "name": name}
+    window = plan_page(store.cursor_key, request, sort="created_at", filters=filters)
+    with store.catalog.read() as connection:
+        found = select_tables(
+            connection,
+            who.workspace_id,
+            folder_id=folder_id,
+            name=name,
+            after=window.position,
+            descending=window.descending,
+            limit=window.limit,
+        )
+    return page_of(store.cursor_key, window, found, lambda table: table.no)
+
+
+def create_table(
+    store: Store, who: Principal, *, title: str | None = None, folder_id: int | None = None
+) -> Table:
+    """Create a table with Sheet 1, Column A and one empty row (E6); without a title, one is made up.
+
+    Raises:
+        NotFound: the workspace has no such folder.
+    """
+    now = store.now()
+    table_id = store.new_id()
+    with store.catalog.transaction() as connection:
+        if folder_id is not None and not has_folder(connection, who.workspace_id, folder_id):
+            raise NotFound("No such folder")
+        chosen = title or _untitled(connection, who.workspace_id)
+        values = {
+            "id": table_id,
+            "workspace_id": who.workspace_id,
+            "title": chosen,
+            "folder_id": folder_id,
+            "created_at": now,
+            "updated_at": now,
+        }
+        no = insert_table(connection, values)
+        add_sheet(
+            connection,
+            store,
+            who,
+            table_id=table_id,
+            table_no=no,
+            title=FIRST_SHEET,
+            index=None,
+            blank=True,
+        )
+        record_audit(connection, store, who, action="create", kind="table", entity_id=table_id)
+        found = find_table(connection, who.workspace_id, table_id)
+    if found is None:
+        raise RuntimeError("the table just made is gone")
+    return found
+
+
+def _untitled(connection: Connection, workspace_id: int) -> str:
+    guess = count_titles_from(connection, workspace_id, UNTITLED) + 1
+    return free_title(UNTITLED, guess, lambda title: had_title(connection, workspace_id, title))
+
+
+def delete_table(store: Store, who: Principal, table_id: UUID) -> None:
+    """Delete a table with its sheets (E20); work under way on them ends failed, and adds nothing.
+
+    Raises:
+        NotFound: no such table.
+    """
+    with store.catalog.transaction() as connection:
+        no = require_table_no(connection, who, table_id)
+        for operation in select_open(connection, table_no=no):
+            fail_within(connection, store, operation.no, operation.attempt, "table deleted")
+        mark_table_deleted(connection, no, store.now())
+        record_audit(connection, store, who, action="delete", kind="table", entity_id=table_id)
