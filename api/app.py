@@ -12,7 +12,8 @@ from api.auth import Authenticator
 from api.deps import Service
 from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
-from api.routers import health
+from api.openapi import describe
+from api.routers import folders, health, templates
 from storage.domain.errors import PromptlakeError
 from storage.settings import Settings
 from storage.store import open_store
@@ -43,6 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(PromptlakeError, handle_fact)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
-    for family in (docs, health):
+    for family in (docs, health, folders, templates):
         app.include_router(family.router)
+    describe(app)
     return app

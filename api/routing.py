@@ -9,6 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from api.deps import service_of
+from api.json_body import keep_json
 from api.limits import read_body
 from storage.domain.keys import Principal, require
 from storage.store import Store
@@ -51,6 +52,11 @@ def needs(
 class GuardedRoute(APIRoute):
     """An APIRoute that refuses before it reads."""
 
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, endpoint, **options)
+        scope = cast("Needs", vars(endpoint)["__needs__"]).scope
+        self.openapi_extra = {**(self.openapi_extra or {}), "x-scope": scope}
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         declared = cast("Needs", vars(self.endpoint)["__needs__"])
@@ -65,7 +71,7 @@ class GuardedRoute(APIRoute):
                 await run_in_threadpool(declared.path, service.store, who, request.path_params)
             if reads:
                 limit = declared.max_body_bytes or service.settings.max_body_bytes
-                await read_body(request, limit, service.settings.body_idle_s)
+                keep_json(request, await read_body(request, limit, service.settings.body_idle_s))
             return await handle(request)
 
         return guarded

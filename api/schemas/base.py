@@ -1,0 +1,53 @@
+"""What every wire shape starts from."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from storage.domain.errors import Malformed
+from storage.domain.keys import Principal
+from storage.domain.prompts import MAX_INTEGER
+
+WireInt = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER, json_schema_extra={"format": "int64"})]
+"""An integer that the catalog can be asked for; larger ones are 422, not a failure of ours."""
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=512)]
+
+
+class Body(BaseModel):
+    """A request body: no other keys, no value of another type."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class TolerantBody(BaseModel):
+    """A request body whose unknown keys are left unread."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class KeptBody(BaseModel):
+    """A part of a request body whose unknown keys are kept as they came."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class Answer(BaseModel):
+    """A response."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def example(value: Any) -> ConfigDict:
+    """Attach one example to the schema of a shape."""
+    return ConfigDict(json_schema_extra={"examples": [value]})
+
+
+def check_workspace_id(who: Principal, workspace_id: int | None) -> None:
+    """Refuse a workspace that is not the key's.
+
+    Raises:
+        Malformed: it is another one.
+    """
+    if workspace_id is not None and workspace_id != who.workspace_id:
+        raise Malformed("Invalid workspace_id")

@@ -1,0 +1,227 @@
+"""Prompt templates: published as numbered versions, found by name or id, version or label."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from storage.audit import record_audit
+from storage.domain.blueprints import checked_blueprint, render_blueprint, variable_warning
+from storage.domain.errors import NotFound
+from storage.domain.keys import Principal
+from storage.domain.llm_kwargs import find_llm_kwargs
+from storage.domain.prompts import Prompt, PromptVersion, Publication, ReleaseLabel, find_prompt_id_in
+from storage.engine.catalog import Connection
+from storage.engine.rows.external_ids import select_external_ids
+from storage.engine.rows.prompt_labels import put_label, select_label_names, select_labels
+from storage.engine.rows.prompts import (
+    VersionRow,
+    find_prompt,
+    find_version,
+    insert_prompt,
+    insert_version,
+    last_version_number,
+    select_prompt_page,
+    update_prompt,
+)
+from storage.external_ids import attach_external_ids
+from storage.folders import check_folder
+from storage.store import Store
+
+KIND = "prompt"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A version whose blueprint is filled in, with the arguments of the model's client."""
+
+    version: PromptVersion
+    blueprint: dict[str, Any]
+    llm_kwargs: dict[str, Any] | None
+    warning: str | None
+
+
+def publish(store: Store, who: Principal, publication: Publication) -> PromptVersion:
+    """Publish a new prompt, or the next version of the one that has the name (E4).
+
+    Raises:
+        InvalidConfig: a text of the template does not parse.
+        NotFound: the folder is unknown.
+        Conflict: another prompt has one of the external ids.
+    """
+    blueprint = checked_blueprint(publication.blueprint)
+    now = store.now()
+    with store.catalog.transaction() as connection:
+        check_folder(connection, who, publication.folder_id)
+        prompt_id = _ensure_prompt(connection, store, who, publication)
+        number = last_version_number(connection, prompt_id) + 1
+        version_id = insert_version(
+            connection,
+            {
+                "prompt_id": prompt_id,
+                "version_number": number,
+                "prompt_template": blueprint,
+                "metadata": publication.metadata,
+                "commit_message": publication.commit_message,
+                "user_id": who.user_id,
+                "created_at": now,
+            },
+        )
+        for label in dict.fromkeys(publication.release_labels):
+            put_label(connection, prompt_id, label, version_id, now)
+        attach_external_ids(connection, who, KIND, prompt_id, publication.external_ids)
+        record_audit(
+            connection,
+            store,
+            who,
+            action="create" if number == 1 else "update",
+            kind=KIND,
+            entity_id=prompt_id,
+            details={
+                "name": publication.prompt_name,
+                "version_number": number,
+                "release_labels": list(publication.release_labels),
+            },
+        )
+        return _get_version(connection, who, publication.prompt_name, number=number)
+
+
+def _ensure_prompt(connection: Connection, store: Store, who: Principal, publication: Publication) -> int:
+    now = store.now()
+    given: dict[str, Any] = {"updated_at": now}
+    if publication.tags is not None:
+        given["tags"] = list(publication.tags)
+    if publication.folder_id is not None:
+        given["folder_id"] = publication.folder_id
+    prompt = find_prompt(connection, who.workspace_id, name=publication.prompt_name)
+    if prompt is not None:
+        update_prompt(connection, prompt.id, given)
+        return prompt.id
+    fresh = {"workspace_id": who.workspace_id, "name": publication.prompt_name, "tags": [], "created_at": now}
+    return insert_prompt(connection, fresh | given)
+
+
+def get_template(
+    store: Store, who: Principal, identifier: str, *, number: int | None = None, label: str | None = None
+) -> PromptVersion:
+    """Return a version by number or label, else the latest; an exact name wins over an id.
+
+    Raises:
+        NotFound: the prompt, the version or the label is unknown.
+    """
+    with store.catalog.read() as connection:
+        return _get_version(connection, who, identifier, number=number, label=label)
+
+
+def render(
+    store: Store,
+    who: Principal,
+    identifier: str,
+    *,
+    number: int | None = None,
+    label: str | None = None,
+    values: Mapping[str, Any] | None = None,
+    provider: str | None = None,
+    model: str | None = None,
+) -> Rendered:
+    """Return a version with its variables filled in; without values its texts stay as written.
+
+    Raises:
+        NotFound: the prompt, the version or the label is unknown.
+    """
+    version = get_template(store, who, identifier, number=number, label=label)
+    blueprint = version.blueprint if values is None else render_blueprint(version.blueprint, values)
+    return Rendered(
+        version=version,
+        blueprint=blueprint,
+        llm_kwargs=find_llm_kwargs(blueprint, version.metadata, provider=provider, model=model),
+        warning=variable_warning(version.blueprint, values),
+    )
+
+
+def check_prompt(store: Store, who: Principal, identifier: str) -> None:
+    """Check that a prompt exists in the caller's workspace.
+
+    Raises:
+        NotFound: it does not.
+    """
+    with store.catalog.read() as connection:
+        _get_prompt(connection, who, identifier)
+
+
+def list_release_labels(store: Store, who: Principal, identifier: str) -> list[ReleaseLabel]:
+    """Return the release labels of a prompt in the order of their names (E5).
+
+    Raises:
+        NotFound: the prompt is unknown.
+    """
+    with store.catalog.read() as connection:
+        return select_labels(connection, _get_prompt(connection, who, identifier).id)
+
+
+def list_templates(
+    store: Store,
+    who: Principal,
+    *,
+    page: int,
+    per_page: int,
+    name: str | None = None,
+    label: str | None = None,
+    tags: Sequence[str] = (),
+) -> tuple[list[PromptVersion], int]:
+    """Return one page of prompts, newest first, each at the label's version or its latest; and the total."""
+    with store.catalog.read() as connection:
+        prompts, total = select_prompt_page(
+            connection,
+            who.workspace_id,
+            name=name,
+            label=label,
+            tags=tags,
+            offset=(page - 1) * per_page,
+            limit=per_page,
+        )
+        return [_version_of(connection, prompt, label=label) for prompt in prompts], total
+
+
+def _get_prompt(connection: Connection, who: Principal, identifier: str) -> Prompt:
+    prompt = find_prompt(connection, who.workspace_id, name=identifier)
+    prompt_id = find_prompt_id_in(identifier)
+    if prompt is None and prompt_id is not None:
+        prompt = find_prompt(connection, who.workspace_id, prompt_id=prompt_id)
+    if prompt is None:
+        raise NotFound(f"No prompt has the name or id {identifier[:100]}")
+    return prompt
+
+
+def _get_version(
+    connection: Connection,
+    who: Principal,
+    identifier: str,
+    *,
+    number: int | None = None,
+    label: str | None = None,
+) -> PromptVersion:
+    return _version_of(connection, _get_prompt(connection, who, identifier), number=number, label=label)
+
+
+def _version_of(
+    connection: Connection, prompt: Prompt, *, number: int | None = None, label: str | None = None
+) -> PromptVersion:
+    row = find_version(connection, prompt.id, number=number, label=label)
+    if row is None:
+        wanted = f"version {number}" if number is not None else f"release label {label}"
+        raise NotFound(f"The prompt {prompt.name} has no {wanted}")
+    return _read_version(connection, prompt, row)
+
+
+def _read_version(connection: Connection, prompt: Prompt, row: VersionRow) -> PromptVersion:
+    return PromptVersion(
+        prompt=prompt,
+        id=row["id"],
+        number=row["version_number"],
+        blueprint=row["prompt_template"],
+        metadata=row["metadata"],
+        commit_message=row["commit_message"],
+        created_at=row["created_at"],
+        release_labels=select_label_names(connection, row["id"]),
+        external_ids=select_external_ids(connection, KIND, prompt.id),
+    )
