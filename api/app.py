@@ -13,7 +13,7 @@ from api.deps import Service
 from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
-from api.routers import folders, health, templates
+from api.routers import folders, health, imports, sheets, tables, templates
 from storage.domain.errors import PromptlakeError
 from storage.settings import Settings
 from storage.store import open_store
@@ -44,7 +44,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(PromptlakeError, handle_fact)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
-    for family in (docs, health, folders, templates):
+    # fixed paths come before parameter paths
+    for family in (docs, health, folders, templates, tables, imports, sheets):
         app.include_router(family.router)
     describe(app)
     return app
