@@ -76,7 +76,9 @@ def list_rows(
     who: Who,
     table_id: UUID,
     sheet_id: UUID,
-    version_number: Annotated[int | None, Query(ge=1, description="As this version had them.")] = None,
+    version_number: Annotated[
+        int | None, Query(ge=1, le=2_147_483_647, description="As this version had them.")
+    ] = None,
     column_ids: ColumnIds = None,
     cursor: Cursor = None,
     limit: LongLimit = 100,

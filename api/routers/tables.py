@@ -8,11 +8,12 @@ from fastapi import Query
 from api.deps import OpenStore, Who
 from api.paths import table_path
 from api.routing import guarded_router, needs
+from api.schemas.base import check_workspace_id
 from api.schemas.pages import Cursor, Limit, Order, PageOut, page_out
 from api.schemas.tables import Done, TableAnswer, TableCreate, TableCreated, TableOut
 from storage import tables
-from storage.domain.errors import Malformed
 from storage.domain.paging import PageRequest
+from storage.domain.prompts import MAX_INTEGER
 
 router = guarded_router(prefix="/api/public/v2/tables", tags=["tables"])
 
@@ -22,8 +23,7 @@ router = guarded_router(prefix="/api/public/v2/tables", tags=["tables"])
 def create_table(store: OpenStore, who: Who, body: TableCreate | None = None) -> TableCreated:
     """Create a table with Sheet 1, Column A and one empty row."""
     asked = body or TableCreate()
-    if asked.workspace_id not in {None, who.workspace_id}:
-        raise Malformed("Invalid workspace_id")
+    check_workspace_id(who, asked.workspace_id)
     table = tables.create_table(store, who, title=asked.title, folder_id=asked.folder_id)
     return TableCreated(message="Table created", table=TableOut.of(table))
 
@@ -33,7 +33,7 @@ def create_table(store: OpenStore, who: Who, body: TableCreate | None = None) ->
 def list_tables(
     store: OpenStore,
     who: Who,
-    folder_id: Annotated[int | None, Query(ge=1)] = None,
+    folder_id: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None,
     name: Annotated[str | None, Query(description="Any part of the title, in any case.")] = None,
     cursor: Cursor = None,
     limit: Limit = 20,

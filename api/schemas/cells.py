@@ -5,15 +5,14 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel
-
+from api.schemas.base import Answer
 from api.schemas.pages import Pagination
 from api.schemas.sheets import ColumnOut
 from storage.domain.cells import Cell, display_value
 from storage.domain.rows import RowPage
 
 
-class RequestMetrics(BaseModel):
+class RequestMetrics(Answer):
     """What the model calls of a computed cell took."""
 
     request_count: int
@@ -25,7 +24,7 @@ class RequestMetrics(BaseModel):
     trace_ids: list[str]
 
 
-class CellOut(BaseModel):
+class CellOut(Answer):
     """A cell; what only computed cells have is null on a text cell."""
 
     id: UUID
@@ -45,19 +44,19 @@ class CellOut(BaseModel):
     updated_at: datetime
 
 
-class CellAnswer(BaseModel):
+class CellAnswer(Answer):
     success: Literal[True] = True
     cell: CellOut
 
 
-class RowOut(BaseModel):
+class RowOut(Answer):
     """A row; `cells` by column id."""
 
     row_index: int
     cells: Mapping[UUID, CellOut]
 
 
-class RowsAnswer(BaseModel):
+class RowsAnswer(Answer):
     """A page of rows; `row_count` and `version` are of the version shown."""
 
     success: Literal[True] = True

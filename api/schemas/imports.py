@@ -3,14 +3,13 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel
-
+from api.schemas.base import Answer
 from api.schemas.sheets import SheetOut
 from storage.domain.imports import ImportProgress, Started, file_name_of, source_of
 from storage.domain.operations import Operation
 
 
-class ImportOperationOut(BaseModel):
+class ImportOperationOut(Answer):
     """An import as a client polls it; `row_count` is the sheet's, `rows_added` 0 until it succeeded."""
 
     operation_id: str
@@ -44,7 +43,7 @@ class ImportOperationOut(BaseModel):
         )
 
 
-class ImportOperationAnswer(BaseModel):
+class ImportOperationAnswer(Answer):
     """Answer of E12."""
 
     success: Literal[True] = True
@@ -55,7 +54,7 @@ class ImportOperationAnswer(BaseModel):
         return cls(operation=ImportOperationOut.of(found.operation, found.row_count))
 
 
-class SheetCreated(BaseModel):
+class SheetCreated(Answer):
     """Answer of E8; `operation` is null for a blank sheet."""
 
     success: Literal[True] = True
@@ -75,7 +74,7 @@ class SheetCreated(BaseModel):
         )
 
 
-class ImportCancelled(BaseModel):
+class ImportCancelled(Answer):
     success: Literal[True] = True
     message: str
     operation_id: str

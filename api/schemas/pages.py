@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import Query
-from pydantic import BaseModel
 
+from api.schemas.base import Answer
 from storage.domain.paging import Page
 
 Item = TypeVar("Item")
@@ -17,7 +17,7 @@ LongLimit = Annotated[int, Query(ge=1, le=1000, description="Items a page.")]
 Order = Annotated[Literal["asc", "desc"], Query()]
 
 
-class Pagination(BaseModel):
+class Pagination(Answer):
     next_cursor: str | None
     prev_cursor: str | None
     has_more: bool
@@ -33,7 +33,7 @@ class Pagination(BaseModel):
         )
 
 
-class PageOut(BaseModel, Generic[Out]):
+class PageOut(Answer, Generic[Out]):
     """A page; `filters` are those applied, `count` the items on it."""
 
     success: Literal[True] = True

@@ -5,13 +5,12 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel
-
+from api.schemas.base import Answer
 from storage.domain.columns import Column
 from storage.domain.sheets import Sheet
 
 
-class SheetOut(BaseModel):
+class SheetOut(Answer):
     """A sheet; `version_count` is its current version number."""
 
     id: UUID
@@ -29,12 +28,12 @@ class SheetOut(BaseModel):
         return cls(**{name: getattr(sheet, name) for name in cls.model_fields})
 
 
-class SheetAnswer(BaseModel):
+class SheetAnswer(Answer):
     success: Literal[True] = True
     sheet: SheetOut
 
 
-class ColumnOut(BaseModel):
+class ColumnOut(Answer):
     """A column; `position_rank` orders the columns of a sheet."""
 
     id: UUID

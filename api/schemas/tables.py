@@ -4,24 +4,25 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 
+from api.schemas.base import Answer, Body, WireInt, example
 from storage.domain.tables import Table
 
 Title = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
 
-class TableCreate(BaseModel):
+class TableCreate(Body):
     """Body of E6."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = example({"title": "Support answers", "folder_id": None})
 
     title: Title | None = None
-    folder_id: int | None = None
-    workspace_id: int | None = None
+    folder_id: WireInt | None = None
+    workspace_id: WireInt | None = None
 
 
-class TableOut(BaseModel):
+class TableOut(Answer):
     id: UUID
     workspace_id: int
     title: str
@@ -45,7 +46,7 @@ class TableOut(BaseModel):
         )
 
 
-class TableAnswer(BaseModel):
+class TableAnswer(Answer):
     success: Literal[True] = True
     table: TableOut
 
@@ -54,6 +55,6 @@ class TableCreated(TableAnswer):
     message: str
 
 
-class Done(BaseModel):
+class Done(Answer):
     success: Literal[True] = True
     message: str
