@@ -13,8 +13,9 @@ from api.deps import Service
 from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
-from api.routers import folders, health, imports, sheets, tables, templates
+from api.routers import folders, health, request_logs, templates
 from storage.domain.errors import PromptlakeError
+from storage.request_logs import open_log_desk
 from storage.settings import Settings
 from storage.store import open_store
 
@@ -25,10 +26,12 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         store = open_store(settings)
-        app.state.service = Service(settings, store, Authenticator(store))
+        logs = open_log_desk(store)
+        app.state.service = Service(settings, store, Authenticator(store), logs)
         try:
             yield
         finally:
+            await logs.writer.close()
             store.close()
 
     app = FastAPI(
@@ -44,8 +47,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(PromptlakeError, handle_fact)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
-    # fixed paths come before parameter paths
-    for family in (docs, health, folders, templates, tables, imports, sheets):
+    app.router.routes.insert(0, request_logs.direct)
+    for family in (docs, health, folders, templates, request_logs):
         app.include_router(family.router)
     describe(app)
     return app

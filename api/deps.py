@@ -8,6 +8,7 @@ from starlette.requests import Request
 
 from api.auth import Authenticator
 from storage.domain.keys import Principal
+from storage.request_logs import LogDesk
 from storage.settings import Settings
 from storage.store import Store
 
@@ -19,6 +20,7 @@ class Service:
     settings: Settings
     store: Store
     authenticator: Authenticator
+    logs: LogDesk
 
 
 def service_of(request: Request) -> Service:

@@ -25,7 +25,8 @@ async def read_body(request: Request, max_bytes: int, idle_s: float) -> bytes:
     stream = request.stream()
     while True:
         try:
-            chunk = await asyncio.wait_for(anext(stream), idle_s)
+            async with asyncio.timeout(idle_s):
+                chunk = await anext(stream)
         except StopAsyncIteration:
             break
         except TimeoutError as error:

@@ -48,6 +48,12 @@ class DataRoot:
         with suppress(FileNotFoundError):
             self.path(key).unlink()
 
+    def files(self, folder: str, *, before_epoch_s: float) -> list[str]:
+        """Keys of the files below a folder last written before a moment, temporary ones included."""
+        below = self.path(folder)
+        found = [path for path in below.rglob("*") if path.is_file()] if below.exists() else []
+        return sorted(str(p.relative_to(self._root)) for p in found if p.stat().st_mtime < before_epoch_s)
+
     def free_bytes(self) -> int:
         stat = os.statvfs(self._root)
         return stat.f_bavail * stat.f_frsize

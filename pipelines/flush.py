@@ -1,0 +1,47 @@
+"""Flushing the logs: what the asset `request_log_segments`, its check and its sensor do."""
+
+from storage.domain.log_flush import FlushPlan
+from storage.log_flush import (
+    FlushRefused,
+    FlushResult,
+    find_segment_faults,
+    flush_logs,
+    flush_plan,
+    publish_views,
+    sweep_log_files,
+)
+from storage.store import Store
+
+__all__ = [
+    "FlushPlan", "FlushRefused", "FlushResult", "due_flush", "run_flush", "run_sweep", "run_verification",
+]  # fmt: skip
+
+
+def due_flush(store: Store) -> FlushPlan:
+    """What a sensor asks: is a flush or a publication due, and why."""
+    return flush_plan(store)
+
+
+def run_flush(store: Store) -> FlushResult:
+    """Flush the tail into segments and publish the views.
+
+    Raises:
+        FlushRefused: another flush is at work; nothing is lost, the next one takes what is left.
+        Unavailable: the disk is full.
+    """
+    return flush_logs(store)
+
+
+def run_publication(store: Store) -> int:
+    """Publish the views that are behind; return how many files."""
+    return publish_views(store)
+
+
+def run_verification(store: Store) -> dict[str, str]:
+    """Compare every segment with the manifest; faults by key, empty when all is well."""
+    return find_segment_faults(store)
+
+
+def run_sweep(store: Store) -> int:
+    """Remove files that nothing names; return how many."""
+    return sweep_log_files(store)

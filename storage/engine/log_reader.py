@@ -1,0 +1,170 @@
+"""Logs of a workspace, segments and tail taken at one moment: each log exactly once."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import duckdb
+import pyarrow as pa
+
+from storage.domain.log_columns import LOG_COLUMNS
+from storage.domain.request_logs import LogFilter, to_us
+from storage.engine.catalog import Catalog
+from storage.engine.data_root import DataRoot
+from storage.engine.log_body import decode_body
+from storage.engine.log_sql import LOG_NAMES, arrow_tail, duck, segments, spread
+from storage.engine.rows.log_segments import LOGS, Segment, find_segment_of, select_segments
+from storage.engine.rows.log_tail import TailRow, find_tail_row, select_tail
+from storage.engine.rows.scores import select_scores_of
+
+LogBatches = Iterator[pa.RecordBatch]
+
+_JSON = ("parameters", "prompt_input_variables", "input", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLog:
+    """A log as it is stored: its fields as in a body of the tail (times in microseconds), and its scores."""
+
+    id: int
+    created_us: int
+    fields: dict[str, Any]
+    scores: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LogMoment:
+    """Where the logs of a workspace stood at one moment."""
+
+    segments: list[Segment]
+    tail: list[TailRow]
+
+
+def read_moment(logs: Catalog, workspace_id: int) -> LogMoment:
+    """Take manifest and tail in one read."""
+    with logs.read() as connection:
+        return LogMoment(
+            select_segments(connection, workspace_id=workspace_id, kind=LOGS),
+            select_tail(connection, workspace_id),
+        )
+
+
+def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> StoredLog | None:
+    """Find one log, wherever it is now."""
+    with logs.read() as connection:
+        row = find_tail_row(connection, workspace_id, log_id)
+        segment = None if row else find_segment_of(connection, workspace_id, log_id)
+        scores = select_scores_of(connection, workspace_id, log_id)
+    if row is not None:
+        return StoredLog(row.id, row.created_us, decode_body(row.body), scores)
+    if segment is None:
+        return None
+    with duck(threads=1) as connection_:
+        found = connection_.execute(
+            f"SELECT {LOG_NAMES} FROM read_parquet(?) WHERE id = ?",  # noqa: S608
+            [str(data.path(segment.key)), log_id],
+        ).fetchone()
+    return None if found is None else _stored(found, scores)
+
+
+def _stored(values: tuple[Any, ...], scores: dict[str, int]) -> StoredLog:
+    fields = dict(zip((column.name for column in LOG_COLUMNS), values, strict=True))
+    log_id, created_at = fields.pop("id"), fields.pop("created_at")
+    del fields["latency_ms"]
+    for name in _JSON:
+        fields[name] = decode_body(fields[name].encode())
+    for name in ("request_start_time", "request_end_time"):
+        fields[name] = to_us(fields[name])
+    return StoredLog(log_id, to_us(created_at), fields, scores)
+
+
+def scan_logs(data: DataRoot, moment: LogMoment, wanted: LogFilter, batch_rows: int) -> LogBatches:
+    """Yield batches of the promised columns in the order that the filter asks for."""
+    with duck() as connection:
+        connection.register("tail", arrow_tail(moment.tail))
+        if wanted.ids is not None:
+            yield from _scan_ids(connection, data, moment, wanted, batch_rows)
+        else:
+            yield from _scan_parts(connection, data, moment, wanted, batch_rows)
+
+
+def _scan_parts(
+    connection: duckdb.DuckDBPyConnection,
+    data: DataRoot,
+    moment: LogMoment,
+    wanted: LogFilter,
+    batch_rows: int,
+) -> LogBatches:
+    # Segments span disjoint ids and the tail is newer than all: one part at a time is in order.
+    parts = [_relation(data, segment) for segment in moment.segments] + [spread("tail")]
+    where, parameters = _where(wanted)
+    direction = "DESC" if wanted.newest_first else "ASC"
+    left = wanted.limit
+    for part in reversed(parts) if wanted.newest_first else parts:
+        limit = "" if left is None else f" LIMIT {left:d}"
+        query = f"SELECT * FROM ({part}) WHERE {where} ORDER BY id {direction}{limit}"  # noqa: S608
+        for batch in _batches(connection, query, parameters, batch_rows):
+            if left is not None:
+                left -= batch.num_rows
+            yield batch
+        if left == 0:
+            return
+
+
+def _scan_ids(
+    connection: duckdb.DuckDBPyConnection,
+    data: DataRoot,
+    moment: LogMoment,
+    wanted: LogFilter,
+    batch_rows: int,
+) -> LogBatches:
+    ids = list(dict.fromkeys(wanted.ids or ()))
+    where, parameters = _where(wanted)
+    left = wanted.limit
+    for start in range(0, len(ids), batch_rows):
+        some = ids[start : start + batch_rows]
+        in_order = sorted(some)
+        hit = [segment for segment in moment.segments if _overlaps(segment, in_order)]
+        files = segments([str(data.path(s.key)) for s in hit], LOG_NAMES, LOG_COLUMNS)
+        query = (
+            f"SELECT l.* FROM ({files} UNION ALL {spread('tail')}) l "  # noqa: S608
+            f"JOIN (SELECT unnest(?) AS id, generate_subscripts(?, 1) AS place) w ON l.id = w.id "
+            f"WHERE {where} ORDER BY w.place"
+        )
+        for batch in _batches(connection, query, [some, some, *parameters], batch_rows):
+            part = batch if left is None else batch.slice(0, left)
+            if left is not None:
+                left -= part.num_rows
+            yield part
+        if left == 0:
+            return
+
+
+def _batches(
+    connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any], batch_rows: int
+) -> LogBatches:
+    found = connection.sql(query, params=parameters)
+    yield from cast("Iterable[pa.RecordBatch]", found.to_arrow_reader(batch_rows))
+
+
+def _overlaps(segment: Segment, ids: list[int]) -> bool:
+    """Say whether a segment spans one of some sorted ids."""
+    place = bisect_left(ids, segment.first_id)
+    return place < len(ids) and ids[place] <= segment.last_id
+
+
+def _relation(data: DataRoot, segment: Segment) -> str:
+    return segments([str(data.path(segment.key))], LOG_NAMES, LOG_COLUMNS)
+
+
+def _where(wanted: LogFilter) -> tuple[str, list[Any]]:
+    tests = {
+        "prompt_id = ?": wanted.prompt_id,
+        "prompt_name = ?": wanted.prompt_name,
+        "prompt_version_number = ?": wanted.prompt_version_number,
+        "request_start_time >= ?": wanted.start_from,
+        "request_start_time <= ?": wanted.start_to,
+    }
+    given = {test: value for test, value in tests.items() if value is not None}
+    return " AND ".join(given) or "true", list(given.values())

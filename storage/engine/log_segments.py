@@ -1,0 +1,129 @@
+"""Files of logs and scores: written whole before they are named, checked against what the manifest says."""
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+import duckdb
+import pyarrow as pa
+
+from storage.engine.data_root import DataRoot
+from storage.engine.log_sql import arrow_tail, duck, quoted, spread
+from storage.engine.rows.log_segments import LOGS, SCORES, ScoreRow, Segment
+from storage.engine.rows.log_tail import TailRow
+
+Row = TypeVar("Row", TailRow, ScoreRow)
+
+FOLDER = "logs"
+ROW_GROUP_ROWS = 4096
+_OPTIONS = f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
+_READ_BYTES = 1_048_576
+_LOG_QUERY = f"{spread('rows_')} ORDER BY id"
+_SCORE_QUERY = (
+    "SELECT request_id, name, score, make_timestamptz(updated_us) AS updated_at, change "
+    "FROM rows_ ORDER BY change"
+)
+
+
+def write_log_segments(
+    data: DataRoot, rows: Sequence[TailRow], *, new_id: Callable[[], UUID], now_us: int
+) -> list[Segment]:
+    """Write rows of the tail, one file per workspace; nothing names the files yet.
+
+    Raises:
+        Unavailable: the disk is full.
+    """
+    written = []
+    with duck() as connection:
+        for workspace_id, some in _by_workspace(rows):
+            connection.register("rows_", arrow_tail(some))
+            ids = (some[0].id, some[-1].id)
+            written.append(_write(connection, data, _LOG_QUERY, new_id(), workspace_id, LOGS, ids, now_us))
+    return written
+
+
+def write_score_segments(
+    data: DataRoot, rows: Sequence[ScoreRow], *, new_id: Callable[[], UUID], now_us: int
+) -> list[Segment]:
+    """Write changed scores, one file per workspace; nothing names the files yet.
+
+    Raises:
+        Unavailable: the disk is full.
+    """
+    written = []
+    with duck() as connection:
+        for workspace_id, some in _by_workspace(rows):
+            connection.register("rows_", _arrow_scores(some))
+            ids = (some[0].change, some[-1].change)
+            written.append(
+                _write(connection, data, _SCORE_QUERY, new_id(), workspace_id, SCORES, ids, now_us)
+            )
+    return written
+
+
+def _by_workspace(rows: Sequence[Row]) -> list[tuple[int, list[Row]]]:
+    # sorting is stable: within a workspace the order of ids stays
+    of = attrgetter("workspace_id")
+    return [(workspace_id, list(some)) for workspace_id, some in groupby(sorted(rows, key=of), of)]
+
+
+def _write(
+    connection: duckdb.DuckDBPyConnection,
+    data: DataRoot,
+    query: str,
+    segment_id: UUID,
+    workspace_id: int,
+    kind: str,
+    ids: tuple[int, int],
+    now_us: int,
+) -> Segment:
+    key = f"{FOLDER}/{workspace_id}/{kind}-{ids[0]}-{ids[1]}-{segment_id.hex}.parquet"
+    with data.writing(key) as path:
+        copied = connection.execute(f"COPY ({query}) TO {quoted(str(path))} {_OPTIONS}").fetchone()
+        size, digest = path.stat().st_size, file_sha256(path)
+    rows = int(copied[0]) if copied else 0
+    return Segment(segment_id, workspace_id, kind, key, *ids, rows, size, digest, now_us)
+
+
+def _arrow_scores(rows: Sequence[ScoreRow]) -> pa.Table:
+    return pa.table(
+        {
+            "request_id": pa.array([row.request_id for row in rows], pa.int64()),
+            "name": pa.array([row.name for row in rows], pa.string()),
+            "score": pa.array([row.score for row in rows], pa.int64()),
+            "updated_us": pa.array([row.updated_us for row in rows], pa.int64()),
+            "change": pa.array([row.change for row in rows], pa.int64()),
+        }
+    )
+
+
+def file_sha256(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(_READ_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def find_fault(data: DataRoot, segment: Segment) -> str | None:
+    """Compare a file with its row of the manifest; a sentence says what is wrong with it, None: nothing."""
+    path = data.path(segment.key)
+    if not path.exists():
+        return "the file is missing"
+    if path.stat().st_size != segment.bytes:
+        return f"the file has {path.stat().st_size} bytes, the manifest says {segment.bytes}"
+    if file_sha256(path) != segment.sha256:
+        return "the file's checksum is not the manifest's"
+    number = "id" if segment.kind == LOGS else "change"
+    with duck(threads=1) as connection:
+        found = connection.execute(
+            f"SELECT count(*), min({number}), max({number}) FROM read_parquet(?)",  # noqa: S608
+            [str(path)],
+        ).fetchone()
+    if found != (segment.rows, segment.first_id, segment.last_id):
+        return f"the file holds rows, first and last id {found}, the manifest says otherwise"
+    return None

@@ -1,0 +1,100 @@
+"""DuckDB over logs: the tail as Arrow, its JSON spread into columns, segments by explicit list."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from storage.domain.log_columns import LOG_COLUMNS, SCORE_COLUMNS, PromisedColumn
+from storage.engine.rows.log_tail import TailRow
+
+# What the JSON of a body holds, as DuckDB reads it; `JSON` fields become text.
+_STRUCTURE = """{
+  "request_start_time": "BIGINT", "request_end_time": "BIGINT",
+  "provider": "VARCHAR", "model": "VARCHAR",
+  "status": "VARCHAR", "error_type": "VARCHAR", "error_message": "VARCHAR",
+  "prompt_id": "BIGINT", "prompt_name": "VARCHAR", "prompt_version_number": "BIGINT",
+  "input_tokens": "BIGINT", "output_tokens": "BIGINT", "price": "DOUBLE",
+  "function_name": "VARCHAR", "api_type": "VARCHAR", "tags": ["VARCHAR"],
+  "metadata": "MAP(VARCHAR, VARCHAR)", "parameters": "JSON", "prompt_input_variables": "JSON",
+  "input": "JSON", "output": "JSON"
+}"""
+
+_COMPUTED = {
+    "id": "id",
+    "created_at": "make_timestamptz(created_us)",
+    "request_start_time": "make_timestamptz(b.request_start_time)",
+    "request_end_time": "make_timestamptz(b.request_end_time)",
+    "latency_ms": "(b.request_end_time - b.request_start_time) / 1000.0",
+}
+
+
+def _expression(column: PromisedColumn) -> str:
+    value = _COMPUTED.get(column.name, f"b.{column.name}")
+    return f'CAST({value} AS {column.type}) AS "{column.name}"'
+
+
+LOG_NAMES = ", ".join(f'"{column.name}"' for column in LOG_COLUMNS)
+SCORE_NAMES = ", ".join(f'"{column.name}"' for column in SCORE_COLUMNS)
+
+
+def spread(relation: str) -> str:
+    """SELECT of the promised columns from a relation with `id`, `created_us` and `body` (JSON text)."""
+    columns = ", ".join(_expression(column) for column in LOG_COLUMNS)
+    return f"SELECT {columns} FROM (SELECT id, created_us, json_transform_strict(body, '{_STRUCTURE}') AS b FROM {relation})"  # noqa: E501, S608
+
+
+def empty(columns: Sequence[PromisedColumn]) -> str:
+    """SELECT of no row, typed: what a view says before the first flush."""
+    nulls = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in columns)
+    return f"SELECT {nulls} WHERE false"
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def segments(paths: Sequence[str], names: str, columns: Sequence[PromisedColumn]) -> str:
+    """SELECT of the promised columns from an explicit list of files."""
+    if not paths:
+        return empty(columns)
+    files = ", ".join(quoted(path) for path in paths)
+    return f"SELECT {names} FROM read_parquet([{files}])"  # noqa: S608
+
+
+def latest_scores(relation: str) -> str:
+    """SELECT of the promised columns of scores from rows with `change`: the last change of each counts."""
+    return (
+        f"SELECT {SCORE_NAMES} FROM ({relation}) "  # noqa: S608
+        "QUALIFY row_number() OVER (PARTITION BY request_id, name ORDER BY change DESC) = 1"
+    )
+
+
+def arrow_tail(rows: Sequence[TailRow]) -> pa.Table:
+    """The tail as DuckDB takes it: id, created_us, body."""
+    return pa.table(
+        {
+            "id": pa.array([row.id for row in rows], pa.int64()),
+            "created_us": pa.array([row.created_us for row in rows], pa.int64()),
+            "body": pa.array([row.body for row in rows], pa.binary()).cast(pa.string()),
+        }
+    )
+
+
+@contextmanager
+def duck(*, threads: int = 2, memory: str = "1GB") -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an in-memory DuckDB that speaks UTC and fetches nothing from outside."""
+    connection = duckdb.connect(
+        config={
+            "threads": threads,
+            "memory_limit": memory,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+        }
+    )
+    try:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection
+    finally:
+        connection.close()

@@ -1,0 +1,219 @@
+"""Rows of the log manifest: which files hold which logs, what is published, who may flush."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from storage.domain.log_flush import TailState
+from storage.engine.catalog import Connection
+from storage.engine.log_schema import log_leases, log_scores, log_segments, log_state, log_tail, log_views
+from storage.engine.rows.log_tail import TailRow
+
+LOGS, SCORES = "request_logs", "scores"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One immutable file; ids (of logs, or numbers of score changes) are inclusive."""
+
+    id: UUID
+    workspace_id: int
+    kind: str
+    key: str
+    first_id: int
+    last_id: int
+    rows: int
+    bytes: int
+    sha256: str
+    created_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRow:
+    workspace_id: int
+    request_id: int
+    name: str
+    score: int
+    updated_us: int
+    change: int
+
+
+_FIELDS = tuple(column.name for column in log_segments.columns)
+_FLUSHED = sa.func.coalesce(sa.select(log_state.c.flushed_through).scalar_subquery(), 0)
+_SCORED = sa.func.coalesce(sa.select(log_state.c.scores_through).scalar_subquery(), 0)
+
+
+def insert_segments(connection: Connection, segments: Sequence[Segment]) -> None:
+    if segments:
+        rows = [{name: getattr(segment, name) for name in _FIELDS} for segment in segments]
+        connection.execute(log_segments.insert(), rows)
+
+
+def select_segments(
+    connection: Connection, *, workspace_id: int | None = None, kind: str | None = None
+) -> list[Segment]:
+    """Segments in the order of their ids."""
+    query = sa.select(log_segments).order_by(log_segments.c.first_id, log_segments.c.workspace_id)
+    if workspace_id is not None:
+        query = query.where(log_segments.c.workspace_id == workspace_id)
+    if kind is not None:
+        query = query.where(log_segments.c.kind == kind)
+    return [Segment(*row) for row in connection.execute(query)]
+
+
+def find_segment_of(connection: Connection, workspace_id: int, log_id: int) -> Segment | None:
+    """The segment whose ids span a log's."""
+    where = (
+        (log_segments.c.workspace_id == workspace_id)
+        & (log_segments.c.kind == LOGS)
+        & (log_segments.c.first_id <= log_id)
+        & (log_segments.c.last_id >= log_id)
+    )
+    row = connection.execute(sa.select(log_segments).where(where)).first()
+    return None if row is None else Segment(*row)
+
+
+def read_tail_state(connection: Connection) -> TailState:
+    """How much waits to be flushed and published."""
+    state = connection.execute(sa.select(log_state)).first()
+    if state is None:
+        return TailState(0, None)
+    oldest_log = (
+        sa.select(log_tail.c.created_us)
+        .where(log_tail.c.id > state.flushed_through)
+        .order_by(log_tail.c.id)
+        .limit(1)
+    )
+    oldest_score = sa.select(sa.func.min(log_scores.c.updated_us)).where(
+        log_scores.c.change > state.scores_through
+    )
+    oldest = [
+        us for query in (oldest_log, oldest_score) if (us := connection.execute(query).scalar()) is not None
+    ]
+    waiting = state.appended_bytes - state.flushed_bytes
+    return TailState(waiting, min(oldest, default=None), bool(select_views_behind(connection)))
+
+
+def flushed_through(connection: Connection) -> int:
+    return int(connection.execute(sa.select(_FLUSHED)).scalar_one())
+
+
+def last_tail_id(connection: Connection) -> int:
+    return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(log_tail.c.id), 0))).scalar_one())
+
+
+def select_chunk(
+    connection: Connection, *, after: int, through: int, max_rows: int, max_bytes: int
+) -> list[TailRow]:
+    """The oldest tail rows above `after`, as many as fit (at least one), all workspaces."""
+    query = (
+        sa.select(log_tail)
+        .where((log_tail.c.id > after) & (log_tail.c.id <= through))
+        .order_by(log_tail.c.id)
+        .limit(max_rows)
+    )
+    chunk: list[TailRow] = []
+    size = 0
+    result = connection.execution_options(yield_per=256).execute(query)
+    for row in result:
+        size += len(row.body)
+        if chunk and size > max_bytes:
+            break
+        chunk.append(TailRow(*row))
+    result.close()
+    return chunk
+
+
+def move_flushed(connection: Connection, *, base: int, through: int, size: int) -> bool:
+    """Forget the tail up to an id; False when another flush moved it meanwhile."""
+    where = log_state.c.flushed_through == base
+    values = {"flushed_through": through, "flushed_bytes": log_state.c.flushed_bytes + size}
+    return connection.execute(log_state.update().where(where).values(values)).rowcount == 1
+
+
+def trim_tail(connection: Connection, max_rows: int) -> int:
+    """Remove the oldest flushed rows of the tail; return how many."""
+    oldest = sa.select(sa.func.min(log_tail.c.id)).scalar_subquery()
+    where = (log_tail.c.id <= _FLUSHED) & (log_tail.c.id < oldest + max_rows)
+    return connection.execute(log_tail.delete().where(where)).rowcount
+
+
+def select_changed_scores(connection: Connection, max_rows: int) -> list[ScoreRow]:
+    """Scores that changed since the last segment of scores, in the order of change."""
+    query = (
+        sa.select(log_scores)
+        .where(log_scores.c.change > _SCORED)
+        .order_by(log_scores.c.change)
+        .limit(max_rows)
+    )
+    return [ScoreRow(*row) for row in connection.execute(query)]
+
+
+def scores_through(connection: Connection) -> int:
+    return int(connection.execute(sa.select(_SCORED)).scalar_one())
+
+
+def move_scores(connection: Connection, *, base: int, through: int) -> bool:
+    """Note that changes up to a number are in segments; False when another flush did meanwhile."""
+    where = log_state.c.scores_through == base
+    return connection.execute(log_state.update().where(where).values(scores_through=through)).rowcount == 1
+
+
+def take_lease(connection: Connection, name: str, owner: str, *, now_us: int, until_us: int) -> bool:
+    """Take or renew a lease; False when another owner has it."""
+    free = (log_leases.c.owner == owner) | (log_leases.c.until_us <= now_us)
+    values = {"owner": owner, "until_us": until_us}
+    update = log_leases.update().where((log_leases.c.name == name) & free).values(values)
+    if connection.execute(update).rowcount == 1:
+        return True
+    taken = connection.execute(sa.select(log_leases.c.owner).where(log_leases.c.name == name)).first()
+    if taken is None:
+        connection.execute(log_leases.insert().values(name=name, **values))
+    return taken is None
+
+
+def release_lease(connection: Connection, name: str, owner: str) -> None:
+    where = (log_leases.c.name == name) & (log_leases.c.owner == owner)
+    connection.execute(log_leases.update().where(where).values(until_us=0))
+
+
+def _published() -> sa.Select[Any]:
+    def last(kind: str) -> sa.ColumnElement[int]:
+        return sa.func.coalesce(
+            sa.func.max(sa.case((log_segments.c.kind == kind, log_segments.c.last_id))), 0
+        )
+
+    columns = (log_segments.c.workspace_id, last(LOGS).label("logs"), last(SCORES).label("scores"))
+    return sa.select(*columns).group_by(log_segments.c.workspace_id)
+
+
+def select_views_behind(connection: Connection) -> dict[int, tuple[int, int]]:
+    """Workspaces whose view file lacks segments: what it should show, logs and scores through."""
+    shown = {
+        row.workspace_id: (row.logs_through, row.scores_through)
+        for row in connection.execute(sa.select(log_views))
+    }
+    wanted = {row.workspace_id: (row.logs, row.scores) for row in connection.execute(_published())}
+    return {workspace: ends for workspace, ends in wanted.items() if shown.get(workspace) != ends}
+
+
+def mark_published(
+    connection: Connection, workspace_id: int, *, logs_through: int, scores_through: int, now_us: int
+) -> None:
+    values = {
+        "logs_through": logs_through,
+        "scores_through": scores_through,
+        "published_us": now_us,
+    }
+    where = log_views.c.workspace_id == workspace_id
+    if connection.execute(log_views.update().where(where).values(values)).rowcount == 0:
+        connection.execute(log_views.insert().values(workspace_id=workspace_id, **values))
+
+
+def last_published_us(connection: Connection) -> int:
+    return int(
+        connection.execute(sa.select(sa.func.coalesce(sa.func.max(log_views.c.published_us), 0))).scalar_one()
+    )

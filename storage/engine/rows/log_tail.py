@@ -1,0 +1,192 @@
+"""Rows of the log tail: a group of logs with their scores and idempotency keys, written as one."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from storage.domain.errors import Conflict
+from storage.domain.request_logs import IDEMPOTENCY_HOURS, Score
+from storage.engine.catalog import Connection
+from storage.engine.log_schema import idempotency_keys, log_state, log_tail
+from storage.engine.rows.scores import upsert_score
+
+_IDEMPOTENCY_US = IDEMPOTENCY_HOURS * 3_600_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """A client's name for one log, and the SHA-256 of what it then sent."""
+
+    key: str
+    request_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One log on its way to the tail; `body` is its JSON."""
+
+    workspace_id: int
+    created_us: int
+    body: bytes
+    score: Score | None = None
+    idempotency: Idempotency | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TailRow:
+    id: int
+    workspace_id: int
+    created_us: int
+    body: bytes
+
+
+Outcome = int | Conflict
+"""The id of an entry (its first one, when repeated), or why it was refused."""
+
+_INSERT = log_tail.insert()
+_TAKE_IDS = (
+    log_state.update()
+    .values(
+        next_id=log_state.c.next_id + sa.bindparam("count"),
+        appended_bytes=log_state.c.appended_bytes + sa.bindparam("size"),
+    )
+    .returning(log_state.c.next_id)
+)
+_FIRST_STATE = {
+    "only": 1,
+    "next_id": 1,
+    "appended_bytes": 0,
+    "flushed_bytes": 0,
+    "flushed_through": 0,
+    "score_change": 0,
+    "scores_through": 0,
+}
+
+
+def append_group(connection: Connection, entries: Sequence[Entry]) -> list[Outcome]:
+    """Write a group; entries whose idempotency key is known are answered from it and not written."""
+    outcomes: list[Outcome | None] = [None] * len(entries)
+    repeats: dict[int, int] = {}
+    if any(entry.idempotency for entry in entries):
+        repeats = _find_repeats(connection, entries, outcomes)
+    fresh = [i for i, outcome in enumerate(outcomes) if outcome is None and i not in repeats]
+    if fresh:
+        size = sum(len(entries[i].body) for i in fresh)
+        first = _take_ids(connection, len(fresh), size)
+        rows = []
+        for log_id, i in enumerate(fresh, first):
+            entry = entries[i]
+            outcomes[i] = log_id
+            rows.append(
+                {
+                    "id": log_id,
+                    "workspace_id": entry.workspace_id,
+                    "created_us": entry.created_us,
+                    "body": entry.body,
+                }
+            )
+        connection.execute(_INSERT, rows)
+        _insert_companions(connection, entries, outcomes, fresh)
+    for i, original in repeats.items():
+        outcomes[i] = outcomes[original]
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _take_ids(connection: Connection, count: int, size: int) -> int:
+    parameters = {"count": count, "size": size}
+    next_id = connection.execute(_TAKE_IDS, parameters).scalar()
+    if next_id is None:
+        connection.execute(log_state.insert().values(_FIRST_STATE))
+        next_id = connection.execute(_TAKE_IDS, parameters).scalar_one()
+    return int(next_id) - count
+
+
+def _find_repeats(
+    connection: Connection, entries: Sequence[Entry], outcomes: list[Outcome | None]
+) -> dict[int, int]:
+    """Fill in the outcomes of keys used before; return which entries repeat an earlier one of the group."""
+    seen: dict[tuple[int, str], int] = {}
+    repeats: dict[int, int] = {}
+    for i, entry in enumerate(entries):
+        if entry.idempotency is None:
+            continue
+        name = (entry.workspace_id, entry.idempotency.key)
+        first = seen.setdefault(name, i)
+        if first != i:
+            same = entries[first].idempotency == entry.idempotency
+            # what the first one of the group gets, this one gets too
+            repeats[i] = first
+            if not same:
+                del repeats[i]
+                outcomes[i] = _conflict(entry.idempotency.key)
+            continue
+        outcomes[i] = _find_outcome(connection, entry, entry.idempotency)
+    return repeats
+
+
+def _find_outcome(connection: Connection, entry: Entry, given: Idempotency) -> Outcome | None:
+    where = (idempotency_keys.c.workspace_id == entry.workspace_id) & (idempotency_keys.c.key == given.key)
+    found = connection.execute(sa.select(idempotency_keys).where(where)).first()
+    if found is None:
+        return None
+    if found.created_us <= entry.created_us - _IDEMPOTENCY_US:
+        connection.execute(idempotency_keys.delete().where(where))
+        return None
+    return int(found.log_id) if found.request_hash == given.request_hash else _conflict(given.key)
+
+
+def _conflict(key: str) -> Conflict:
+    return Conflict(f"The idempotency key {key} was used for another request")
+
+
+def _insert_companions(
+    connection: Connection,
+    entries: Sequence[Entry],
+    outcomes: Sequence[Outcome | None],
+    fresh: Sequence[int],
+) -> None:
+    for i in fresh:
+        entry, log_id = entries[i], outcomes[i]
+        if not isinstance(log_id, int):
+            continue
+        if entry.score is not None:
+            upsert_score(connection, entry.workspace_id, log_id, entry.score, entry.created_us)
+        if entry.idempotency is not None:
+            values = {
+                "workspace_id": entry.workspace_id,
+                "key": entry.idempotency.key,
+                "request_hash": entry.idempotency.request_hash,
+                "log_id": log_id,
+                "created_us": entry.created_us,
+            }
+            connection.execute(idempotency_keys.insert().values(values))
+
+
+def forget_idempotency_keys(connection: Connection, now_us: int) -> int:
+    """Remove keys that no longer count; return how many."""
+    where = idempotency_keys.c.created_us <= now_us - _IDEMPOTENCY_US
+    return connection.execute(idempotency_keys.delete().where(where)).rowcount
+
+
+_TAIL = sa.select(log_tail).where(
+    log_tail.c.id > sa.func.coalesce(sa.select(log_state.c.flushed_through).scalar_subquery(), 0)
+)
+
+
+def select_tail(connection: Connection, workspace_id: int) -> list[TailRow]:
+    """The unflushed logs of a workspace, by id."""
+    query = _TAIL.where(log_tail.c.workspace_id == workspace_id).order_by(log_tail.c.id)
+    return [TailRow(*row) for row in connection.execute(query)]
+
+
+def find_tail_row(connection: Connection, workspace_id: int, log_id: int) -> TailRow | None:
+    query = _TAIL.where((log_tail.c.workspace_id == workspace_id) & (log_tail.c.id == log_id))
+    row = connection.execute(query).first()
+    return None if row is None else TailRow(*row)
+
+
+def iterate_tail(connection: Connection) -> Iterator[TailRow]:
+    """All unflushed logs by id, a few at a time."""
+    for row in connection.execution_options(yield_per=1000).execute(_TAIL.order_by(log_tail.c.id)):
+        yield TailRow(*row)

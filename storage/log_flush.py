@@ -1,0 +1,237 @@
+"""From the tail of the logs to Parquet: flush, publish views, sweep, verify."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from storage.domain.errors import PromptlakeError
+from storage.domain.log_columns import LOG_COLUMNS
+from storage.domain.log_flush import FlushPlan, plan_flush
+from storage.domain.request_logs import to_us
+from storage.engine.catalog import Connection
+from storage.engine.log_segments import FOLDER, find_fault, write_log_segments, write_score_segments
+from storage.engine.log_views import publish_view_file, view_key
+from storage.engine.rows.log_segments import (
+    LOGS,
+    Segment,
+    flushed_through,
+    insert_segments,
+    last_published_us,
+    last_tail_id,
+    mark_published,
+    move_flushed,
+    move_scores,
+    read_tail_state,
+    release_lease,
+    scores_through,
+    select_changed_scores,
+    select_chunk,
+    select_segments,
+    select_views_behind,
+    take_lease,
+    trim_tail,
+)
+from storage.engine.rows.log_tail import TailRow, forget_idempotency_keys
+from storage.engine.rows.workspaces import select_workspaces
+from storage.store import Store
+
+FLUSH_LEASE, VIEWS_LEASE = "flush", "views"
+LEASE_S = 60
+MAX_SEGMENT_ROWS = 65_536
+MAX_SCORE_ROWS = 500_000
+TRIM_ROWS = 512
+PUBLISH_EVERY_S = 5.0
+ORPHAN_AFTER = timedelta(hours=1)
+
+
+class FlushRefused(PromptlakeError):
+    """Another flush holds the lease, or took it over: do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlushResult:
+    """What a flush did: logs moved, bytes of the files written, files, and the columns they have."""
+
+    rows: int
+    bytes: int
+    segments: int
+    workspaces: int
+    scores: int
+    published: int
+    columns: dict[str, str]
+
+
+def flush_plan(store: Store) -> FlushPlan:
+    """Say whether a flush or a publication is due now."""
+    with store.logs.read() as connection:
+        tail = read_tail_state(connection)
+    return plan_flush(
+        tail,
+        now_us=to_us(store.now()),
+        flush_bytes=store.settings.flush_bytes,
+        flush_after_s=store.settings.flush_after_s,
+    )
+
+
+def flush_logs(store: Store) -> FlushResult:
+    """Move what the tail holds now into segments, then publish the views.
+
+    Raises:
+        FlushRefused: another flush is at work.
+        Unavailable: the disk is full; what was moved before is moved.
+    """
+    with _lease(store, FLUSH_LEASE) as owner:
+        with store.logs.read() as connection:
+            last = last_tail_id(connection)
+        written: list[Segment] = []
+        while chunk := _flush_chunk(store, owner, last):
+            written += chunk
+        scored = _flush_scores(store, owner)
+        with store.logs.transaction() as connection:
+            forget_idempotency_keys(connection, to_us(store.now()))
+    published = publish_views(store)
+    return FlushResult(
+        rows=sum(segment.rows for segment in written),
+        bytes=sum(segment.bytes for segment in written),
+        segments=len(written),
+        workspaces=len({segment.workspace_id for segment in written}),
+        scores=scored,
+        published=published,
+        columns={column.name: column.type for column in LOG_COLUMNS},
+    )
+
+
+@contextmanager
+def _lease(store: Store, name: str) -> Iterator[str]:
+    """Hold a lease for a block; one whose holder was killed runs out by itself."""
+    owner = str(store.new_id())
+    with store.logs.transaction() as connection:
+        _renew(connection, store, name, owner)
+    try:
+        yield owner
+    finally:
+        with store.logs.transaction() as connection:
+            release_lease(connection, name, owner)
+
+
+def _renew(connection: Connection, store: Store, name: str, owner: str) -> None:
+    now_us = to_us(store.now())
+    if not take_lease(connection, name, owner, now_us=now_us, until_us=now_us + LEASE_S * 1_000_000):
+        raise FlushRefused(f"Another process holds the lease `{name}`")
+
+
+def _flush_chunk(store: Store, owner: str, last: int) -> list[Segment]:
+    """Move the oldest logs: files first, then one transaction that names them and forgets the tail's rows."""
+    with store.logs.read() as connection:
+        base = flushed_through(connection)
+        rows = select_chunk(
+            connection,
+            after=base,
+            through=last,
+            max_rows=MAX_SEGMENT_ROWS,
+            max_bytes=store.settings.flush_bytes,
+        )
+    written: list[Segment] = []
+    if rows:
+        written = write_log_segments(store.data, rows, new_id=store.new_id, now_us=to_us(store.now()))
+        _name(store, owner, base, rows, written)
+    _trim(store)
+    return written
+
+
+def _name(store: Store, owner: str, base: int, rows: list[TailRow], written: list[Segment]) -> None:
+    size = sum(len(row.body) for row in rows)
+    with store.logs.transaction() as connection:
+        _renew(connection, store, FLUSH_LEASE, owner)
+        insert_segments(connection, written)
+        if not move_flushed(connection, base=base, through=rows[-1].id, size=size):
+            raise FlushRefused("Another flush moved the tail")
+
+
+def _trim(store: Store) -> None:
+    # In small steps: whoever logs meanwhile waits for at most one of them.
+    removed = 1
+    while removed:
+        with store.logs.transaction() as connection:
+            removed = trim_tail(connection, TRIM_ROWS)
+
+
+def _flush_scores(store: Store, owner: str) -> int:
+    with store.logs.read() as connection:
+        base = scores_through(connection)
+        rows = select_changed_scores(connection, MAX_SCORE_ROWS)
+    if not rows:
+        return 0
+    written = write_score_segments(store.data, rows, new_id=store.new_id, now_us=to_us(store.now()))
+    with store.logs.transaction() as connection:
+        _renew(connection, store, FLUSH_LEASE, owner)
+        insert_segments(connection, written)
+        if not move_scores(connection, base=base, through=rows[-1].change):
+            raise FlushRefused("Another flush moved the scores")
+    return len(rows)
+
+
+def publish_views(store: Store, *, everything: bool = False) -> int:
+    """Write the view files that lack segments, at most every 5 s; return how many.
+
+    `everything` writes all of them now: at start, as the home folder may have been moved.
+    """
+    try:
+        with _lease(store, VIEWS_LEASE):
+            return _publish(store, everything=everything)
+    except FlushRefused:  # they are being published; what is then still behind stays due
+        return 0
+
+
+def _publish(store: Store, *, everything: bool) -> int:
+    now = store.now()
+    with store.catalog.read() as connection:
+        workspaces = select_workspaces(connection)
+    with store.logs.read() as connection:
+        behind = select_views_behind(connection)
+        named = select_segments(connection)
+        lately = to_us(now) - last_published_us(connection) < PUBLISH_EVERY_S * 1_000_000
+    published = 0
+    for workspace in workspaces:
+        missing = not store.data.path(view_key(workspace.name)).exists()
+        if not (everything or missing or (workspace.id in behind and not lately)):
+            continue
+        own = [segment for segment in named if segment.workspace_id == workspace.id]
+        publish_view_file(store.data, workspace.name, own, now)
+        _mark_published(store, workspace.id, own)
+        published += 1
+    return published
+
+
+def _mark_published(store: Store, workspace_id: int, own: list[Segment]) -> None:
+    logs = [segment.last_id for segment in own if segment.kind == LOGS]
+    scores = [segment.last_id for segment in own if segment.kind != LOGS]
+    with store.logs.transaction() as connection:
+        mark_published(
+            connection,
+            workspace_id,
+            logs_through=max(logs, default=0),
+            scores_through=max(scores, default=0),
+            now_us=to_us(store.now()),
+        )
+
+
+def find_segment_faults(store: Store) -> dict[str, str]:
+    """Compare every file with the manifest; what is wrong, by key."""
+    with store.logs.read() as connection:
+        named = select_segments(connection)
+    faults = {segment.key: find_fault(store.data, segment) for segment in named}
+    return {key: fault for key, fault in faults.items() if fault}
+
+
+def sweep_log_files(store: Store) -> int:
+    """Remove files of logs that nothing names, once they are old enough that nobody reads or writes them."""
+    oldest_kept = (store.now() - ORPHAN_AFTER).timestamp()
+    files = store.data.files(FOLDER, before_epoch_s=oldest_kept)
+    with store.logs.read() as connection:
+        named = {segment.key for segment in select_segments(connection)}
+    orphans = [key for key in files if key not in named]
+    for key in orphans:
+        store.data.remove(key)
+    return len(orphans)

@@ -1,0 +1,151 @@
+"""Request logs: record one durably (E1), read one, scan many; each log exactly once at every moment."""
+
+import asyncio
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from storage.domain.errors import NotFound
+from storage.domain.keys import Principal
+from storage.domain.prompts import PromptLink
+from storage.domain.request_logs import (
+    DEFAULT_SCORE_NAME,
+    LogFilter,
+    Score,
+    blueprint,
+    check_exchange,
+    check_idempotency_key,
+    check_prompt_use,
+    iso_us,
+    to_us,
+)
+from storage.engine.log_body import encode_body
+from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, read_moment, scan_logs
+from storage.engine.log_tail import LocalLogWriter, LogWriter
+from storage.engine.rows.log_tail import Entry, Idempotency
+from storage.prompt_links import PromptLinks
+from storage.store import Store
+
+_MAX_ID = 9_223_372_036_854_775_807
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """What E1 answers: the log's id, the blueprint of the exchange, and its status as given."""
+
+    id: int
+    prompt_version: dict[str, Any] | None
+    status: str
+    error_type: str | None
+    error_message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogDesk:
+    """Where logs are handed in: the store, the writer of the tail, the templates seen lately."""
+
+    store: Store
+    writer: LogWriter
+    prompts: PromptLinks
+
+
+def open_log_desk(store: Store) -> LogDesk:
+    """Open the desk of this process; its writer must be closed. Call it within a running event loop."""
+    return LogDesk(store, LocalLogWriter(store.logs), PromptLinks(store))
+
+
+async def log_request(
+    desk: LogDesk,
+    who: Principal,
+    *,
+    fields: dict[str, Any],
+    score: Score | None = None,
+    idempotency_key: str | None = None,
+) -> LoggedRequest:
+    """Record an exchange durably (E1); `fields` are those of the wire, times in microseconds since 1970.
+
+    Raises:
+        Invalid: the fields do not fit together.
+        NotFound: the template or version is unknown.
+        Conflict: the idempotency key was used for another request.
+        Unavailable: nothing was logged.
+    """
+    check_exchange(
+        status=fields["status"],
+        error_type=fields["error_type"],
+        start_us=fields["request_start_time"],
+        end_us=fields["request_end_time"],
+    )
+    key = None if idempotency_key is None else check_idempotency_key(idempotency_key)
+    check_prompt_use(fields)
+    if fields["prompt_id"] is not None or fields["prompt_name"] is not None:
+        link = await _link(desk.prompts, who.workspace_id, fields)
+        fields |= {"prompt_id": link.prompt_id, "prompt_name": link.prompt_name}
+    body = encode_body(fields)
+    idempotency = None if key is None else Idempotency(key, _request_hash(body, score))
+    entry = Entry(who.workspace_id, to_us(desk.store.now()), body, score, idempotency)
+    log_id = await desk.writer.append(entry)
+    return LoggedRequest(
+        log_id, blueprint(fields), fields["status"], fields["error_type"], fields["error_message"]
+    )
+
+
+async def _link(links: PromptLinks, workspace_id: int, fields: dict[str, Any]) -> PromptLink:
+    prompt_id, name, number = (
+        fields["prompt_id"],
+        fields["prompt_name"],
+        fields["prompt_version_number"],
+    )
+    link = links.remembered((workspace_id, prompt_id, name, number)) or await asyncio.to_thread(
+        links.find, workspace_id, prompt_id=prompt_id, prompt_name=name, version_number=number
+    )
+    if link is None:
+        raise NotFound("No such prompt")
+    return link
+
+
+def _request_hash(body: bytes, score: Score | None) -> bytes:
+    said = b"" if score is None else f"\n{score.score} {score.name}".encode()
+    return sha256(body + said).digest()
+
+
+def get_request_log(store: Store, who: Principal, log_id: int) -> dict[str, Any]:
+    """Return a log, flat: every field that E1 takes, its scores by name, latency in ms and its blueprint.
+
+    Raises:
+        NotFound: the workspace has no such log.
+    """
+    if not 0 < log_id <= _MAX_ID:
+        raise NotFound("No such request log")
+    found = find_stored_log(store.logs, store.data, who.workspace_id, log_id)
+    if found is None:
+        raise NotFound("No such request log")
+    return _flat(found)
+
+
+def _flat(found: StoredLog) -> dict[str, Any]:
+    fields = found.fields
+    start_us, end_us = fields["request_start_time"], fields["request_end_time"]
+    return {
+        "id": found.id,
+        "request_id": found.id,
+        **fields,
+        "request_start_time": iso_us(start_us),
+        "request_end_time": iso_us(end_us),
+        "score": found.scores.get(DEFAULT_SCORE_NAME),
+        "scores": found.scores,
+        "latency_ms": (end_us - start_us) / 1000,
+        "prompt_blueprint": blueprint(fields),
+        "created_at": iso_us(found.created_us),
+    }
+
+
+def scan_request_logs(
+    store: Store, workspace_id: int, wanted: LogFilter, *, batch_rows: int = 1000
+) -> LogBatches:
+    """Scan the logs of a workspace as they stand now, in Arrow batches of the promised columns (E8, E13).
+
+    Close the iterator when it is not read to its end. Columns are `LOG_COLUMNS`; `input`, `output`,
+    `parameters` and `prompt_input_variables` are JSON text.
+    """
+    return scan_logs(store.data, read_moment(store.logs, workspace_id), wanted, batch_rows)
