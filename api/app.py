@@ -13,7 +13,7 @@ from api.deps import Service
 from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
-from api.routers import folders, health, request_logs, templates
+from api.routers import folders, health, imports, request_logs, sheets, tables, templates
 from storage.domain.errors import PromptlakeError
 from storage.request_logs import open_log_desk
 from storage.settings import Settings
@@ -48,7 +48,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
     app.router.routes.insert(0, request_logs.direct)
-    for family in (docs, health, folders, templates, request_logs):
+    # fixed paths come before parameter paths
+    for family in (docs, health, folders, templates, request_logs, tables, imports, sheets):
         app.include_router(family.router)
     describe(app)
     return app

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from api.up import start
 from storage import workspaces
 from storage.domain.errors import PromptlakeError
 from storage.domain.keys import SCOPES, ApiKey
@@ -48,6 +49,19 @@ def open_store_or_exit(home: Path | None) -> Iterator[Store]:
 @click.version_option(package_name="promptlake")
 def main() -> None:
     """Self-hosted prompt operations."""
+
+
+@main.command("up")
+@_HOME
+@click.option("--host", help="Address that the API binds (PROMPTLAKE_HOST).")
+@click.option("--port", type=int, help="Port of the API (PROMPTLAKE_PORT; default 8000).")
+@click.option(
+    "--dagster-port", type=int, help="Port of the Dagster UI (PROMPTLAKE_DAGSTER_PORT; default 3000)."
+)
+@click.option("--workers", type=click.IntRange(min=1), help="API processes (PROMPTLAKE_WORKERS).")
+def up(**overrides: Any) -> None:
+    """Start everything: API, Dagster, workers. Ctrl-C or SIGTERM ends all of it."""
+    start(settings_of(**overrides))
 
 
 @main.group()

@@ -6,15 +6,16 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from storage.domain.errors import ImportInProgress, NotFound
+from storage.audit import record_audit
+from storage.domain.errors import Conflict, ImportInProgress, NotFound
 from storage.domain.imports import ImportProgress, ImportTarget, NewSheet, Started
 from storage.domain.keys import Principal
-from storage.domain.operations import IMPORT_FILE, IMPORTS, QUEUED, Operation
+from storage.domain.operations import CANCELLED_MESSAGE, IMPORT_FILE, IMPORTS, QUEUED, Operation
 from storage.domain.sheets import Sheet
 from storage.engine.catalog import Connection
 from storage.engine.rows.operations import find_operation, set_answer
 from storage.engine.rows.sheets import find_row_count, find_sheet_by_no, update_sheet
-from storage.operations import ClaimRefused, enqueue, find_repeat
+from storage.operations import ClaimRefused, enqueue, fail_within, find_repeat
 from storage.sheets import add_sheet, require_sheet
 from storage.store import Store
 from storage.tables import require_table_no
@@ -169,3 +170,23 @@ def get_import_target(store: Store, operation: Operation) -> ImportTarget:
     if sheet is None:
         raise ClaimRefused(f"the sheet of operation {operation.no} is deleted")
     return ImportTarget(sheet.id, sheet.title)
+
+
+def cancel_operation(
+    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, operation_id: str
+) -> Operation:
+    """End an operation of a sheet as failed, "cancelled": its run can publish nothing any more.
+
+    Raises:
+        NotFound: no such operation of that sheet.
+        Conflict: it has ended.
+    """
+    with store.catalog.transaction() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        found = find_operation(connection, who.workspace_id, operation_id)
+        if found is None or found.sheet_no != sheet.no:
+            raise NotFound(NO_OPERATION)
+        if not fail_within(connection, store, found.no, found.attempt, CANCELLED_MESSAGE):
+            raise Conflict(f"The operation has ended: {found.status}")
+        record_audit(connection, store, who, action="cancel", kind="operation", entity_id=found.id)
+    return found

@@ -4,14 +4,26 @@ from typing import Any
 
 from storage.domain.errors import Conflict, NotFound
 from storage.domain.keys import Principal
-from storage.domain.operations import FAILED, QUEUED, RUNNING, SUCCEEDED, Lane, Operation
+from storage.domain.operations import (
+    CANCELLED_MESSAGE,
+    FAILED,
+    QUEUED,
+    RUNNING,
+    SUCCEEDED,
+    Lane,
+    Operation,
+    RunEnd,
+    plan_run_end,
+)
 from storage.engine.catalog import Connection
 from storage.engine.rows.operations import (
     find_operation,
     find_operation_by_no,
+    find_sheet_id,
     insert_operation,
     release_sheet,
-    select_queued,
+    select_by_status,
+    update_failed,
     update_open,
     update_owned,
     update_queued,
@@ -100,7 +112,13 @@ def find_repeat(
 def list_waiting(store: Store, limit: int = 100) -> list[Operation]:
     """List queued operations, oldest first: each needs a live run."""
     with store.catalog.read() as connection:
-        return select_queued(connection, limit)
+        return select_by_status(connection, [QUEUED], limit)
+
+
+def list_unended(store: Store, limit: int = 200) -> list[Operation]:
+    """List queued and running operations, oldest first."""
+    with store.catalog.read() as connection:
+        return select_by_status(connection, [QUEUED, RUNNING], limit)
 
 
 def record_launch(store: Store, no: int, attempt: int, run_id: str) -> None:
@@ -178,14 +196,62 @@ def fail_within(connection: Connection, store: Store, no: int, attempt: int, mes
 
 def raise_attempt(store: Store, no: int, attempt: int) -> bool:
     """Queue an operation again under the next attempt: its run died, or its host was down."""
-    values = {
+    with store.catalog.transaction() as connection:
+        return update_open(connection, no, attempt, _next_attempt(store, attempt))
+
+
+def _next_attempt(store: Store, attempt: int) -> dict[str, Any]:
+    return {
         "attempt": attempt + 1,
         "status": QUEUED,
         "run_id": None,
         "launched_at": None,
         "progress": 0,
         "message": "Queued again",
+        "error_message": None,
         "updated_at": store.now(),
     }
+
+
+def settle_ended_run(store: Store, no: int, attempt: int, run_id: str, *, cancelled: bool) -> RunEnd:
+    """Tell an operation that a run, launched for `attempt`, ended in Dagster without success."""
     with store.catalog.transaction() as connection:
-        return update_open(connection, no, attempt, values)
+        found = find_operation_by_no(connection, no)
+        if found is None:
+            return RunEnd.NOTHING
+        end = plan_run_end(found, attempt, run_id, cancelled=cancelled)
+        if end is RunEnd.AGAIN:
+            update_open(connection, no, found.attempt, _next_attempt(store, found.attempt))
+        elif end is RunEnd.FAIL:
+            message = (
+                CANCELLED_MESSAGE if cancelled else f"The run that did this work ended early (run {run_id})."
+            )
+            fail_within(connection, store, no, found.attempt, message)
+        return end
+
+
+def reopen(store: Store, no: int, failed_run_id: str) -> Operation:
+    """Queue a failed operation again because its failed run is executed again, while its sheet is unchanged.
+
+    Raises:
+        ClaimRefused: it did not fail in that run, or its sheet was changed, deleted or taken since.
+    """
+    with store.catalog.transaction() as connection:
+        found = find_operation_by_no(connection, no)
+        values = {} if found is None else _next_attempt(store, found.attempt)
+        if found is None or not update_failed(connection, found, failed_run_id, values):
+            raise ClaimRefused(f"operation {no} cannot be opened again: it or its sheet has moved on")
+    return get_operation(store, no)
+
+
+def get_sheet_id(store: Store, operation: Operation) -> str:
+    """Return the public id of the sheet that an operation writes.
+
+    Raises:
+        NotFound: it writes none.
+    """
+    with store.catalog.read() as connection:
+        found = find_sheet_id(connection, operation.no)
+    if found is None:
+        raise NotFound("The operation writes no sheet")
+    return str(found)

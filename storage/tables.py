@@ -50,6 +50,12 @@ def require_table_no(connection: Connection, who: Principal, table_id: UUID) -> 
     return found
 
 
+def check_table(store: Store, who: Principal, table_id: UUID) -> None:
+    """Raise NotFound unless the workspace has that table."""
+    with store.catalog.read() as connection:
+        require_table_no(connection, who, table_id)
+
+
 def list_tables(
     store: Store,
     who: Principal,

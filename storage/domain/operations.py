@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from typing import Any, Literal
 
 from storage.domain.errors import invalid
@@ -12,6 +13,8 @@ ENDED = frozenset({SUCCEEDED, FAILED, "completed", "cancelled"})
 IMPORT_FILE, IMPORT_REQUEST_LOGS = "import_file", "import_request_logs"
 IMPORTS = frozenset({IMPORT_FILE, IMPORT_REQUEST_LOGS})
 CANCELLED_MESSAGE = "cancelled"
+# A run that dies before it claims is started again; work that can never start must not be tried for ever.
+MAX_ATTEMPTS = 20
 
 Lane = Literal["short", "compute", "wait"]
 
@@ -52,6 +55,26 @@ class Operation:
     def run_key(self) -> str:
         """Identity of one attempt: Dagster starts at most one run of it."""
         return f"{self.workspace_id}:{self.id}:{self.attempt}"
+
+
+class RunEnd(Enum):
+    """What the end of a run means to its operation."""
+
+    NOTHING = "nothing"
+    AGAIN = "again"
+    FAIL = "fail"
+
+
+def plan_run_end(operation: Operation, attempt: int, run_id: str, *, cancelled: bool) -> RunEnd:
+    """Decide what becomes of an operation whose run (launched for `attempt`) ended without ending it.
+
+    A run that claimed and died has failed the operation; one that died before its claim is replaced.
+    """
+    unrecorded = operation.run_id is None and operation.attempt == attempt
+    if operation.ended or not (operation.run_id == run_id or unrecorded):
+        return RunEnd.NOTHING
+    again = operation.status == QUEUED and not cancelled and operation.attempt < MAX_ATTEMPTS
+    return RunEnd.AGAIN if again else RunEnd.FAIL
 
 
 def check_operation_id(text: str, loc: str = "operation_id") -> str:

@@ -5,13 +5,18 @@ A new path parameter needs a line in `MAKERS`: how an entity of its kind is made
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
+from uuid import UUID
 
 import pytest
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from api.openapi import operations
+from storage.workspaces import find_key
+from tests.conftest import KEY
+from tests.importing import start
 
 Ids = dict[str, str]
 Maker = Callable[[TestClient, Ids], Any]
@@ -24,6 +29,28 @@ def _prompt(client: TestClient, ids: Ids) -> str:
     return "a/b"
 
 
+def _table(client: TestClient, ids: Ids) -> str:
+    return client.post("/api/public/v2/tables", json={}).json()["table"]["id"]
+
+
+def _sheet(client: TestClient, ids: Ids) -> str:
+    (found,) = client.get(f"/api/public/v2/tables/{ids['table_id']}").json()["table"]["sheet_row_counts"]
+    return found
+
+
+def _cell(client: TestClient, ids: Ids) -> str:
+    rows = client.get(f"/api/public/v2/tables/{ids['table_id']}/sheets/{ids['sheet_id']}/rows").json()
+    (cell,) = rows["data"][0]["cells"].values()
+    return cell["id"]
+
+
+def _operation(client: TestClient, ids: Ids) -> str:
+    store = cast("Starlette", client.app).state.service.store
+    facts = find_key(store, KEY)
+    assert facts is not None
+    return start(store, facts.principal, UUID(ids["table_id"]), UUID(ids["sheet_id"])).operation.id
+
+
 def _request(client: TestClient, _ids: Ids) -> int:
     example = client.get("/openapi.json").json()["components"]["schemas"]["LogRequest"]["examples"][0]
     answer = client.post("/log-request", json=example)
@@ -34,6 +61,10 @@ def _request(client: TestClient, _ids: Ids) -> int:
 # In order: a later one may use the ids of those before it.
 MAKERS: dict[str, Maker] = {
     "identifier": _prompt,
+    "table_id": _table,
+    "sheet_id": _sheet,
+    "cell_id": _cell,
+    "operation_id": _operation,
     "request_id": _request,
 }
 

@@ -1,10 +1,12 @@
 """Rows of operations: compare-and-set is the only way that a status changes."""
 
+from collections.abc import Sequence
 from typing import Any
+from uuid import UUID
 
 import sqlalchemy as sa
 
-from storage.domain.operations import ENDED, QUEUED, RUNNING, Operation
+from storage.domain.operations import ENDED, FAILED, QUEUED, RUNNING, Operation
 from storage.engine.catalog import Connection, new_no
 from storage.engine.schema import operations, sheets
 
@@ -27,8 +29,9 @@ def _find(connection: Connection, where: sa.ColumnElement[bool]) -> Operation | 
     return None if row is None else Operation(**row)
 
 
-def select_queued(connection: Connection, limit: int) -> list[Operation]:
-    query = sa.select(operations).where(operations.c.status == QUEUED).order_by(operations.c.no).limit(limit)
+def select_by_status(connection: Connection, statuses: Sequence[str], limit: int) -> list[Operation]:
+    where = operations.c.status.in_(statuses)
+    query = sa.select(operations).where(where).order_by(operations.c.no).limit(limit)
     return [Operation(**row) for row in connection.execute(query).mappings()]
 
 
@@ -76,3 +79,29 @@ def select_open(connection: Connection, *, table_no: int, sheet_no: int | None =
 def set_answer(connection: Connection, no: int, answer: dict[str, Any]) -> None:
     """Keep the first answer for repeats."""
     connection.execute(operations.update().where(operations.c.no == no).values(answer=answer))
+
+
+def find_sheet_id(connection: Connection, operation_no: int) -> UUID | None:
+    query = sa.select(sheets.c.id).where(
+        operations.c.no == operation_no, operations.c.sheet_no == sheets.c.no
+    )
+    return connection.execute(query).scalar_one_or_none()
+
+
+def update_failed(connection: Connection, operation: Operation, run_id: str, values: dict[str, Any]) -> bool:
+    """Open a failed operation again and let it write its sheet; False when it or the sheet moved on since."""
+    failed = (
+        (operations.c.no == operation.no)
+        & (operations.c.attempt == operation.attempt)
+        & (operations.c.status == FAILED)
+        & (operations.c.run_id == run_id)
+    )
+    unchanged = (
+        (sheets.c.no == operation.sheet_no)
+        & (sheets.c.writer_no.is_(None))
+        & (sheets.c.deleted_at.is_(None))
+        & (sheets.c.updated_at <= operation.updated_at)
+    )
+    opened = connection.execute(operations.update().where(failed).values(values)).rowcount == 1
+    taken = connection.execute(sheets.update().where(unchanged).values(writer_no=operation.no)).rowcount == 1
+    return opened and taken

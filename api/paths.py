@@ -1,0 +1,41 @@
+"""Ids of paths, checked before a body is read: unknown, foreign and ill-formed ones are all 404."""
+
+import re
+from collections.abc import Mapping
+from uuid import UUID
+
+from storage.domain.errors import NotFound
+from storage.domain.keys import Principal
+from storage.sheets import get_sheet
+from storage.store import Store
+from storage.tables import check_table
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def path_uuid(params: Mapping[str, str], name: str) -> UUID:
+    """Return an id of the path.
+
+    Raises:
+        NotFound: it is no UUID, so nothing has it.
+    """
+    text = params[name]
+    if not _UUID.fullmatch(text):
+        raise NotFound(f"No such {name.removesuffix('_id')}")
+    return UUID(text)
+
+
+def table_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {table_id}."""
+    check_table(store, who, path_uuid(params, "table_id"))
+
+
+def sheet_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {table_id} and {sheet_id}."""
+    get_sheet(store, who, table_id=path_uuid(params, "table_id"), sheet_id=path_uuid(params, "sheet_id"))
+
+
+def cell_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {table_id}, {sheet_id} and the form of {cell_id}."""
+    path_uuid(params, "cell_id")
+    sheet_path(store, who, params)

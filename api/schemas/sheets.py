@@ -1,0 +1,61 @@
+"""Wire shapes of sheets and of their columns."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from api.schemas.base import Answer
+from storage.domain.columns import Column
+from storage.domain.sheets import Sheet
+
+
+class SheetOut(Answer):
+    """A sheet; `version_count` is its current version number."""
+
+    id: UUID
+    table_id: UUID
+    workspace_id: int
+    title: str
+    index: int
+    row_count: int
+    version_count: int
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, sheet: Sheet) -> "SheetOut":
+        return cls(**{name: getattr(sheet, name) for name in cls.model_fields})
+
+
+class SheetAnswer(Answer):
+    success: Literal[True] = True
+    sheet: SheetOut
+
+
+class ColumnOut(Answer):
+    """A column; `position_rank` orders the columns of a sheet."""
+
+    id: UUID
+    sheet_id: UUID
+    workspace_id: int
+    title: str
+    type: str
+    config: Mapping[str, Any]
+    position_rank: int
+    is_output_column: bool
+    dependencies: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, column: Column, sheet_id: UUID, workspace_id: int) -> "ColumnOut":
+        return cls(
+            id=column.id,
+            sheet_id=sheet_id,
+            workspace_id=workspace_id,
+            title=column.title,
+            type=column.type,
+            config=column.config,
+            position_rank=column.position_rank,
+            is_output_column=column.is_output_column,
+            dependencies=[],
+        )

@@ -1,0 +1,52 @@
+"""`promptlake up`: takes the home folder, makes the store, says where all is, becomes the supervisor."""
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from api.home_lock import HomeInUse, HomeLock, PortInUse, end_leftovers
+from api.supervisor import check_ports
+from storage.domain.errors import PromptlakeError
+from storage.settings import Settings
+from storage.store import opened
+from storage.workspaces import bootstrap
+
+
+def start(settings: Settings) -> NoReturn:
+    """Replace this process by the supervisor, which holds the lock taken here.
+
+    Raises:
+        click.ClickException: the home folder or a port is in use, or the store cannot be opened.
+    """
+    try:
+        lock = HomeLock.acquire(settings.root)
+        for name in end_leftovers(settings.root):
+            click.echo(f"{name} was left over from an earlier start and was ended", err=True)
+        check_ports(settings)
+        with opened(settings) as store:
+            key = bootstrap(store)
+    except (HomeInUse, PortInUse, PromptlakeError, OSError) as error:
+        raise click.ClickException(str(error)) from error
+    _say_where(settings, key)
+    os.set_inheritable(lock.fd, True)
+    env = os.environ | settings.env()
+    env.pop("PROMPTLAKE_API_KEY", None)
+    # A fresh interpreter: the one that stays for weeks has not loaded the database library.
+    os.execve(sys.executable, [sys.executable, "-m", "api.supervisor"], env)  # noqa: S606  # our own command
+
+
+def _say_where(settings: Settings, key: str | None) -> None:
+    api, ui = _url(settings.host, settings.port), _url(settings.dagster_host, settings.dagster_port)
+    click.echo(f"API         {api}")
+    click.echo(f"Docs        {api}/docs")
+    click.echo(f"Dagster UI  {ui} (about ten seconds later)")
+    click.echo(f"Home        {settings.root}")
+    if key is not None:
+        click.echo(f"API key     {key} (shown once; more with `promptlake keys create`)")
+    sys.stdout.flush()
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,70 @@
+"""The asset of sheets: a partition a sheet, a run an operation that writes it."""
+
+from dagster import (
+    AssetExecutionContext,
+    AssetSelection,
+    Config,
+    DynamicPartitionsDefinition,
+    MaterializeResult,
+    MetadataValue,
+    TableColumn,
+    TableSchema,
+    asset,
+    define_asset_job,
+    in_process_executor,
+)
+
+from pipelines.launches import IMPORT_JOB, SHEET_ASSET, SHEET_PARTITIONS
+from pipelines.registry import WORK
+from pipelines.resources import StoreResource
+from pipelines.work import Outcome, reopen, run_operation
+
+sheet_partitions = DynamicPartitionsDefinition(name=SHEET_PARTITIONS)
+
+
+class OperationConfig(Config):
+    """Which attempt at which operation a run works on."""
+
+    operation_no: int
+    attempt: int
+
+
+@asset(
+    name=SHEET_ASSET,
+    partitions_def=sheet_partitions,
+    group_name="sheets",
+    description="Immutable Parquet segments of a sheet's columns and the manifest that names them.",
+)
+def sheet_snapshots(
+    context: AssetExecutionContext, config: OperationConfig, store: StoreResource
+) -> MaterializeResult[None]:
+    """Write a sheet's next snapshot."""
+    if not context.has_partition_key:
+        raise ValueError("A sheet is written by an operation: launch it with its partition.")
+    opened = store.open()
+    attempt = reopen(opened, config.operation_no, config.attempt, context.run.parent_run_id)
+    outcome = run_operation(WORK, opened, config.operation_no, attempt, context.run_id, context.log.info)
+    return MaterializeResult(metadata=metadata_of(outcome))
+
+
+def metadata_of(outcome: Outcome) -> dict[str, MetadataValue]:
+    """Spell an outcome as metadata of a materialization: counts, ids and the schema, no content."""
+    columns = [TableColumn(name, kind) for name, kind in outcome.schema.items()]
+    found: dict[str, MetadataValue] = {name: _value(fact) for name, fact in outcome.facts.items()}
+    if columns:
+        found["dagster/column_schema"] = MetadataValue.table_schema(TableSchema(columns))
+    return found
+
+
+def _value(fact: float | str) -> MetadataValue:
+    if isinstance(fact, str):
+        return MetadataValue.text(fact)
+    return MetadataValue.int(fact) if isinstance(fact, int) else MetadataValue.float(fact)
+
+
+import_job = define_asset_job(
+    IMPORT_JOB,
+    AssetSelection.assets(sheet_snapshots).without_checks(),
+    executor_def=in_process_executor,
+    description="Import a file or logged requests into a sheet.",
+)

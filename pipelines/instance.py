@@ -1,0 +1,76 @@
+"""Make or upgrade the Dagster instance: one process, alone, before any other opens it.
+
+Dagster processes that open a fresh SQLite instance together corrupt it for ever. So the instance is
+made in a folder of its own and takes its place by one rename: it is there whole, or not at all.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import dagster
+from dagster import DagsterInstance
+
+from pipelines.home import code_port, instance_yaml, workspace_yaml
+from storage.settings import Settings
+
+_RELEASE = "release"
+
+
+def make_instance(settings: Settings) -> None:
+    """Leave an instance of this release in the home folder, whatever an earlier start left there."""
+    home = settings.dagster_home
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(home.parent / "dagster.lock"):
+        if not (home / _RELEASE).exists():
+            _make(home, settings)
+        _write(home / "dagster.yaml", instance_yaml(settings.run_launcher))
+        _write(home / "workspace.yaml", workspace_yaml(code_port(settings)))
+        if (home / _RELEASE).read_text() != dagster.__version__:
+            _open_once(home, upgrade=True)
+            _write(home / _RELEASE, dagster.__version__)
+
+
+def _make(home: Path, settings: Settings) -> None:
+    fresh = home.with_name("dagster.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    _write(fresh / "dagster.yaml", instance_yaml(settings.run_launcher))
+    _open_once(fresh, upgrade=True)
+    _write(fresh / _RELEASE, dagster.__version__)
+    if home.exists():
+        # Not made by a start of ours: kept aside for a person to look at.
+        home.rename(home.with_name(f"dagster.old-{os.getpid()}"))
+    fresh.rename(home)
+
+
+def _open_once(home: Path, *, upgrade: bool) -> None:
+    os.environ["DAGSTER_HOME"] = str(home)
+    with DagsterInstance.get() as instance:
+        if upgrade:
+            instance.upgrade()
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text)
+    temporary.replace(path)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    with lock.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> None:
+    """Make the instance of the home folder that the environment names."""
+    make_instance(Settings.from_env(os.environ))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A worker process: imports the definitions after the fork, then executes one run after another."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from dagster import DagsterInstance, DagsterRunStatus
+from dagster._cli.api import _execute_run_command_body
+from dagster._core.code_pointer import CodePointer
+from dagster._core.definitions.reconstruct import ReconstructableRepository
+from dagster._utils.interrupts import capture_interrupts
+
+from pipelines.home import DEFINITIONS
+from pipelines.worker.wire import Lines, pack
+
+_PR_SET_PDEATHSIG = 1
+
+
+def serve(host: socket.socket, lifeline: int) -> None:
+    """Execute the runs that the host names until it closes the connection."""
+    die_with_host(lifeline)
+    with DagsterInstance.get() as instance:
+        _preload()
+        host.sendall(pack({"event": "ready"}))
+        lines = Lines(host)
+        while (messages := lines.receive()) is not None:
+            for message in messages:
+                interrupted = execute(instance, message["run_id"])
+                host.sendall(pack({"event": "done", "run_id": message["run_id"], "retire": interrupted}))
+
+
+def execute(instance: DagsterInstance, run_id: str) -> bool:
+    """Execute a run as `dagster api execute_run` does; True when it was interrupted on the way.
+
+    A run that ended while it waited (canceled by force, failed by monitoring) is not begun.
+    """
+    run = instance.get_run_by_id(run_id)
+    if run is None or run.status not in (DagsterRunStatus.STARTING, DagsterRunStatus.NOT_STARTED):
+        return False
+    with capture_interrupts(), _silence():
+        _execute_run_command_body(run_id, instance, _ignore, set_exit_code_on_failure=False)
+    ended = instance.get_run_by_id(run_id)
+    return ended is None or ended.status == DagsterRunStatus.CANCELED
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Drop what a run prints: its events say what it does, and prints may hold private text."""
+    with (
+        Path(os.devnull).open("w") as nowhere,
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        yield
+
+
+def die_with_host(lifeline: int) -> None:
+    """End this process when the host ends, however it ends.
+
+    The kernel does it at once on Linux; elsewhere a thread sees the host's end of a pipe close.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    threading.Thread(target=_exit_at_end_of, args=(lifeline,), name="lifeline", daemon=True).start()
+
+
+def _exit_at_end_of(lifeline: int) -> None:
+    with contextlib.suppress(OSError):
+        os.read(lifeline, 1)
+    os._exit(1)
+
+
+def _preload() -> None:
+    # The same pointer as the code server's: Dagster keeps the loaded definitions by it.
+    import_module(DEFINITIONS)
+    pointer = CodePointer.from_module(DEFINITIONS, "defs", None)
+    ReconstructableRepository(pointer).get_definition()
+
+
+def _ignore(_event: Any) -> None:
+    pass

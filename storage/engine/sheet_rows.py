@@ -1,0 +1,48 @@
+"""Rows of a snapshot: which segments hold them, read once each."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from storage.domain.manifests import Fill, Manifest, Span, Stored
+from storage.engine.segment_reader import SegmentReader
+
+Written = tuple[Any, datetime]
+"""A value and when it was written."""
+
+
+def read_columns(
+    reader: SegmentReader, manifest: Manifest, column_nos: Sequence[int], start: int, count: int
+) -> list[list[Written]]:
+    """Return, for each column, its values from row index `start` on: `count`, or what there is."""
+    values: dict[int, list[Written]] = {no: [] for no in column_nos}
+    for span in manifest.spans(start, count):
+        for no, found in _read_span(reader, span, column_nos).items():
+            values[no] += found
+    return [values[no] for no in column_nos]
+
+
+def row_numbers(manifest: Manifest, start: int, count: int) -> list[int]:
+    """Return the numbers of rows from index `start` on."""
+    return [span.first_row_no + step for span in manifest.spans(start, count) for step in range(span.count)]
+
+
+def _read_span(reader: SegmentReader, span: Span, column_nos: Sequence[int]) -> dict[int, list[Written]]:
+    values: dict[int, list[Written]] = {}
+    # columns of one file that begin at one row are read together
+    together: dict[tuple[str, int], list[tuple[int, Stored]]] = {}
+    for no in column_nos:
+        source = span.part.columns.get(no)
+        if source is None:
+            values[no] = [(None, span.part.added_at)] * span.count
+        elif isinstance(source, Fill):
+            values[no] = [(source.value, source.written_at)] * span.count
+        else:
+            together.setdefault((source.segment.key, source.start), []).append((no, source))
+    for (_, first), members in together.items():
+        segment = members[0][1].segment
+        fields = [source.field for _, source in members]
+        found = reader.read(segment, fields, first + span.offset, span.count)
+        for (no, _), column in zip(members, found, strict=True):
+            values[no] = [(value, segment.written_at) for value in column]
+    return values

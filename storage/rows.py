@@ -1,0 +1,90 @@
+"""Rows: read page by page, now or as a version had them."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from storage.domain.cells import Cell
+from storage.domain.columns import Column
+from storage.domain.errors import NotFound
+from storage.domain.ids import CellAddress, cell_id
+from storage.domain.keys import Principal
+from storage.domain.manifests import Manifest
+from storage.domain.paging import PageRequest, page_of, plan_page
+from storage.domain.rows import Row, RowPage, rows_of
+from storage.domain.sheets import Sheet
+from storage.engine.catalog import Connection
+from storage.engine.rows.columns import select_columns
+from storage.engine.rows.versions import find_version_state
+from storage.engine.sheet_rows import read_columns, row_numbers
+from storage.sheets import require_sheet
+from storage.store import Store
+
+
+def list_rows(
+    store: Store,
+    who: Principal,
+    *,
+    table_id: UUID,
+    sheet_id: UUID,
+    request: PageRequest,
+    version_number: int | None = None,
+    column_ids: Sequence[UUID] | None = None,
+) -> RowPage:
+    """List rows by index; `column_ids` chooses columns (they keep the sheet's order).
+
+    Raises:
+        NotFound: no such sheet, version or column.
+        InvalidCursor: the cursor is of another list.
+    """
+    chosen = None if column_ids is None else sorted({str(one) for one in column_ids})
+    filters = {"sheet": str(sheet_id), "version_number": version_number, "column_ids": chosen}
+    window = plan_page(store.cursor_key, request, sort="row_index", filters=filters)
+    with store.catalog.read() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        manifest, columns, version = _state(store, connection, sheet, version_number)
+    shown = _choose(columns, column_ids)
+    start, count = rows_of(window, manifest)
+    rows = _rows(store, manifest, shown, start, count)
+    if window.descending:
+        rows.reverse()
+    page = page_of(store.cursor_key, window, rows, lambda row: row.row_no)
+    return RowPage(page, tuple(shown), manifest.row_count, version)
+
+
+def _state(
+    store: Store, connection: Connection, sheet: Sheet, version_number: int | None
+) -> tuple[Manifest, Sequence[Column], int]:
+    if version_number is None:
+        manifest = store.snapshots.get(connection, sheet.head_no).manifest
+        return manifest, select_columns(connection, sheet.no), sheet.version_count
+    state = find_version_state(connection, sheet.no, version_number)
+    if state is None:
+        raise NotFound("No such version")
+    snapshot_no, structure = state
+    return store.snapshots.get(connection, snapshot_no).manifest, structure.columns, version_number
+
+
+def _choose(columns: Sequence[Column], column_ids: Sequence[UUID] | None) -> Sequence[Column]:
+    if column_ids is None:
+        return columns
+    wanted = set(column_ids)
+    if not wanted <= {column.id for column in columns}:
+        raise NotFound("No such column")
+    return [column for column in columns if column.id in wanted]
+
+
+def _rows(store: Store, manifest: Manifest, columns: Sequence[Column], start: int, count: int) -> list[Row]:
+    numbers = row_numbers(manifest, start, count)
+    values = read_columns(store.segments, manifest, [column.no for column in columns], start, count)
+    key = store.cell_key
+    return [
+        Row(
+            start + at,
+            number,
+            tuple(
+                Cell(cell_id(key, CellAddress(column.no, number)), column.id, start + at, *found[at])
+                for column, found in zip(columns, values, strict=True)
+            ),
+        )
+        for at, number in enumerate(numbers)
+    ]
