@@ -14,6 +14,7 @@ from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
 from api.routers import folders, health, imports, request_logs, sheets, tables, templates
+from pipelines.runs import Runs
 from storage.domain.errors import PromptlakeError
 from storage.request_logs import open_log_desk
 from storage.settings import Settings
@@ -27,10 +28,12 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         store = open_store(settings)
         logs = open_log_desk(store)
-        app.state.service = Service(settings, store, Authenticator(store), logs)
+        runs = Runs(settings, store)
+        app.state.service = Service(settings, store, Authenticator(store), logs, runs)
         try:
             yield
         finally:
+            runs.close()
             await logs.writer.close()
             store.close()
 

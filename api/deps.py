@@ -7,6 +7,7 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from api.auth import Authenticator
+from pipelines.runs import Runs
 from storage.domain.keys import Principal
 from storage.request_logs import LogDesk
 from storage.settings import Settings
@@ -21,6 +22,7 @@ class Service:
     store: Store
     authenticator: Authenticator
     logs: LogDesk
+    runs: Runs
 
 
 def service_of(request: Request) -> Service:
@@ -31,9 +33,14 @@ def _store(request: Request) -> Store:
     return service_of(request).store
 
 
+def _runs(request: Request) -> Runs:
+    return service_of(request).runs
+
+
 def _who(request: Request) -> Principal:
     return cast("Principal", request.state.principal)
 
 
 OpenStore = Annotated[Store, Depends(_store)]
+OpenRuns = Annotated[Runs, Depends(_runs)]
 Who = Annotated[Principal, Depends(_who)]
