@@ -13,7 +13,7 @@ from api.deps import Service
 from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
-from api.routers import folders, health, imports, request_logs, sheets, tables, templates
+from api.routers import folders, health, imports, new_sheets, request_logs, sheets, tables, templates
 from pipelines.runs import Runs
 from storage.domain.errors import PromptlakeError
 from storage.request_logs import open_log_desk
@@ -52,7 +52,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(HTTPException, handle_http)
     app.router.routes.insert(0, request_logs.direct)
     # fixed paths come before parameter paths
-    for family in (docs, health, folders, templates, request_logs, tables, imports, sheets):
+    for family in (docs, health, folders, templates, request_logs, tables, imports, new_sheets, sheets):
         app.include_router(family.router)
     describe(app)
     return app

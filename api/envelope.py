@@ -6,6 +6,7 @@ import time
 import traceback
 from typing import Any
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import internal_error
@@ -30,6 +31,10 @@ class Envelope:
         exchange = _Exchange(scope, receive, send)
         try:
             await self.app(scope, exchange.receive, exchange.send)
+        except ClientDisconnect:
+            # nobody is left to answer; what was under way has been undone where it stood
+            log.info("%s %s: the client went away %s", scope["method"], scope["path"], exchange.request_id)
+            return
         except Exception as error:  # noqa: BLE001 - the last wall: the caller gets one shape, the log the place
             exchange.log_failure(error)
             if not exchange.status:

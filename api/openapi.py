@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
+from pydantic import BaseModel
 
 from api.errors import BodyTimeout, error_body, status_of
 from storage.domain import errors as facts
@@ -81,6 +82,12 @@ def errors(*kinds: FactKind) -> dict[int | str, dict[str, Any]]:
     return responses
 
 
+def streamed_body(shape: type[BaseModel]) -> dict[str, Any]:
+    """Describe the body of a route that reads it itself; for `openapi_extra=` of its decorator."""
+    schema = shape.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
 def describe(app: FastAPI) -> None:
     """Let the application's OpenAPI document say of every operation what all share."""
     plain = app.openapi
@@ -112,6 +119,8 @@ def _complete(document: dict[str, Any]) -> None:
     schemas["Error"] = _ERROR_SCHEMA
     components["securitySchemes"] = _KEY_SCHEME
     for _, path, operation in operations(document):
+        for media in operation.get("requestBody", {}).get("content", {}).values():
+            schemas.update(media["schema"].pop("$defs", {}))
         operation["responses"].pop("422", None)
         scope = operation.get("x-scope")
         if scope is None:

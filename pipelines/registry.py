@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from pipelines.imports import run_import
 from pipelines.work import Work
+from storage.domain.operations import IMPORT_FILE
 
-WORK: Mapping[str, Work] = {}
+WORK: Mapping[str, Work] = {IMPORT_FILE: run_import}

@@ -7,6 +7,7 @@ from api.schemas.base import Answer
 from api.schemas.sheets import SheetOut
 from storage.domain.imports import ImportProgress, Started, file_name_of, source_of
 from storage.domain.operations import Operation
+from storage.domain.sheets import Sheet
 
 
 class ImportOperationOut(Answer):
@@ -72,6 +73,10 @@ class SheetCreated(Answer):
             operation=ImportOperationOut.of(operation, started.sheet.row_count),
             sheet=SheetOut.of(started.sheet),
         )
+
+    @classmethod
+    def of_blank(cls, sheet: Sheet) -> "SheetCreated":
+        return cls(message="Sheet created", operation_id=None, operation=None, sheet=SheetOut.of(sheet))
 
 
 class ImportCancelled(Answer):

@@ -18,6 +18,7 @@ MAX_ATTEMPTS = 20
 
 Lane = Literal["short", "compute", "wait"]
 
+OPERATION_ID_PATTERN = r"^[A-Za-z0-9_.:-]{1,128}$"
 _ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 

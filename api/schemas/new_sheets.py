@@ -1,0 +1,54 @@
+"""Wire shapes of E8: where a new sheet comes from."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
+
+from api.schemas.base import Body
+from storage.domain.file_imports import FILE_ENDINGS, find_file_format
+from storage.domain.operations import OPERATION_ID_PATTERN
+
+Title = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+OperationId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=OPERATION_ID_PATTERN)]
+MAX_INDEX = 2_147_483_647
+
+_EXAMPLE: dict[str, JsonValue] = {
+    "source": {
+        "type": "file",
+        "file_name": "questions.csv",
+        "file_content_base64": "cXVlc3Rpb24sYW5zd2VyDQpXaGF0IGlzIDIgKyAyPyw0DQo=",
+    },
+    "operation_id": "questions-2026-11-20",
+}
+
+
+def _check_file_name(name: str) -> str:
+    if find_file_format(name) is None:
+        raise ValueError(f"must end in one of {', '.join(FILE_ENDINGS)}")
+    return name
+
+
+class FileSource(Body):
+    """A CSV or JSON file (`.csv`, `.tsv`, `.json`, `.jsonl`, `.ndjson`), at most 100 MB when decoded."""
+
+    type: Literal["file"]
+    file_name: Annotated[Title, AfterValidator(_check_file_name)]
+    file_content_base64: Annotated[
+        str, Field(description="RFC 4648 section 4, with padding, without line breaks.")
+    ]
+
+
+class CreateSheetBody(Body):
+    """A new sheet: blank without a source, else filled by an import that runs after the answer."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE, {"title": "Scratch"}]})
+
+    source: FileSource | None = None
+    title: Annotated[Title | None, Field(description="Default: the file's name.")] = None
+    index: Annotated[
+        int | None,
+        Field(ge=0, le=MAX_INDEX, description="0-based place in the table; default and beyond: the end."),
+    ] = None
+    operation_id: Annotated[
+        OperationId | None, Field(description="A repeat with the same body starts nothing.")
+    ] = None
