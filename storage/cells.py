@@ -26,5 +26,5 @@ def get_cell(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, ce
     index = None if address is None else manifest.find_index(address.row_no)
     if column is None or index is None:
         raise NotFound("No such cell")
-    (((value, written_at),),) = read_columns(store.segments, manifest, [column.no], index, 1)
-    return Cell(cell_id, column.id, index, value, written_at)
+    ((written,),) = read_columns(store.segments, manifest, [column.no], index, 1)
+    return Cell(cell_id, column.id, index, *written)

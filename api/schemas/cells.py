@@ -8,7 +8,7 @@ from uuid import UUID
 from api.schemas.base import Answer
 from api.schemas.pages import Pagination
 from api.schemas.sheets import ColumnOut
-from storage.domain.cells import Cell, display_value
+from storage.domain.cells import Cell
 from storage.domain.rows import RowPage
 
 
@@ -78,7 +78,7 @@ def spell_cell(cell: Cell, sheet_id: UUID) -> dict[str, Any]:
         "row_index": cell.row_index,
         "status": "completed",
         "cached": False,
-        "display_value": display_value(cell.value),
+        "display_value": cell.display_value,
         "value": cell.value,
         "error": None,
         "error_message": None,

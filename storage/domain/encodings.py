@@ -3,8 +3,12 @@
 from collections.abc import Collection, Iterable
 from typing import Any, Literal, get_args
 
-Encoding = Literal["text", "integer", "double", "boolean", "json"]
+Encoding = Literal["text", "integer", "double", "boolean", "json", "messages"]
 ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
+"""`messages` is `json` that is a list of chat messages and is shown as their text."""
+
+JSON_ENCODINGS: frozenset[Encoding] = frozenset({"json", "messages"})
+"""Kept as compact JSON, one text a value."""
 
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 

@@ -8,17 +8,16 @@ from typing import Any
 from uuid import UUID
 
 from storage.domain.encodings import Encoding
+from storage.domain.errors import PromptlakeError
 from storage.domain.manifests import Part, SegmentRef, Source, Stored
 from storage.domain.operations import Operation
 from storage.domain.sheets import Sheet
 
 
-class ImportRefused(Exception):
+class ImportRefused(PromptlakeError):
     """The content cannot be imported; the message is for the client and names record, line or column."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    code = "import_failed"
 
 
 @dataclass(frozen=True, slots=True)

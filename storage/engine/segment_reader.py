@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from storage.domain.encodings import Encoding
+from storage.domain.encodings import JSON_ENCODINGS, Encoding
 from storage.domain.manifests import SegmentRef
 from storage.engine.data_root import DataRoot
 from storage.engine.lru import Lru
@@ -60,6 +60,6 @@ def _footer_bytes(footer: _Footer) -> int:
 
 
 def _values(kept: list[Any], encoding: Encoding) -> list[Any]:
-    if encoding != "json":
+    if encoding not in JSON_ENCODINGS:
         return kept
     return [None if value is None else json.loads(value) for value in kept]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from storage.domain.encodings import Encoding
+from storage.domain.encodings import JSON_ENCODINGS, Encoding
 from storage.domain.imports import ImportedField, ImportedSegment
 from storage.engine.data_root import DataRoot
 
@@ -70,7 +70,7 @@ def write_segment(
 def _array(values: Sequence[Any], encoding: Encoding) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
-    if encoding == "json":
+    if encoding in JSON_ENCODINGS:
         return pa.array([None if v is None else compact_json(v) for v in values], pa.large_string())
     kinds = {
         "text": pa.large_string(),

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from storage.domain.cells import display_value, input_text
+from storage.domain.encodings import Encoding
 from storage.domain.manifests import Fill, Manifest, Span, Stored
 from storage.engine.segment_reader import SegmentReader
 
-Written = tuple[Any, datetime]
-"""A value and when it was written."""
+Written = tuple[Any, str | None, datetime]
+"""A value, as it is shown, and when it was written."""
 
 
 def read_columns(
@@ -34,15 +36,23 @@ def _read_span(reader: SegmentReader, span: Span, column_nos: Sequence[int]) -> 
     for no in column_nos:
         source = span.part.columns.get(no)
         if source is None:
-            values[no] = [(None, span.part.added_at)] * span.count
+            values[no] = [(None, None, span.part.added_at)] * span.count
         elif isinstance(source, Fill):
-            values[no] = [(source.value, source.written_at)] * span.count
+            shown = display_value(source.value)
+            values[no] = [(source.value, shown, source.written_at)] * span.count
         else:
             together.setdefault((source.segment.key, source.start), []).append((no, source))
     for (_, first), members in together.items():
         segment = members[0][1].segment
         fields = [source.field for _, source in members]
         found = reader.read(segment, fields, first + span.offset, span.count)
-        for (no, _), column in zip(members, found, strict=True):
-            values[no] = [(value, segment.written_at) for value in column]
+        for (no, _), field, column in zip(members, fields, found, strict=True):
+            values[no] = _shown(column, segment.encodings[field], segment.written_at)
     return values
+
+
+def _shown(values: list[Any], encoding: Encoding, at: datetime) -> list[Written]:
+    if encoding == "text":
+        return [(value, value, at) for value in values]
+    spell = input_text if encoding == "messages" else display_value
+    return [(value, spell(value), at) for value in values]
