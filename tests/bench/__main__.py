@@ -1,0 +1,63 @@
+"""Run the benchmarks and print one JSON line each: `python -m tests.bench [--only NAME] [--quick]`.
+
+Exit code 0: all ran. 1: one failed or missed its target with --strict. 2: a tool is missing.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.bench import beside, idle, import_file, ingest, latency, start
+from tests.bench.measure import Bench, MissingTool, machine
+
+BENCHES: dict[str, Callable[[Bench], None]] = {
+    "start": start.run,
+    "ingest": ingest.run,
+    "latency": latency.run,
+    "beside": beside.run,
+    "import_file": import_file.run,
+    "idle": idle.run,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument(
+        "--only", action="append", choices=sorted(BENCHES), help="run this one; may be repeated"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="seconds instead of minutes: a try-out, no figure"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with 1 when a target is missed")
+    arguments = parser.parse_args()
+    _print({"bench": "machine", **machine()})
+    failed = False
+    for name in arguments.only or BENCHES:
+        with tempfile.TemporaryDirectory(prefix="promptlake-bench-") as folder:
+            bench = Bench(name, Path(folder), quick=arguments.quick, show=_print)
+            started = time.monotonic()
+            try:
+                BENCHES[name](bench)
+            except MissingTool as missing:
+                print(missing, file=sys.stderr)
+                return 2
+            except Exception as error:  # noqa: BLE001 - the next benchmark may still say something
+                traceback.print_exc()
+                _print({"bench": name, "failed": f"{type(error).__name__}: {error}"})
+                failed = True
+            _print({"bench": name, "took_s": round(time.monotonic() - started, 1)})
+            failed = failed or (arguments.strict and bench.missed)
+    return int(failed)
+
+
+def _print(line: dict[str, object]) -> None:
+    print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
