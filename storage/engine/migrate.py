@@ -19,7 +19,7 @@ def migrate(catalog: Catalog, branch: str) -> None:
     Raises:
         NewerSchema: the stored revision is unknown to this release.
     """
-    if _stored_revision(catalog) == _head_revision(branch):
+    if stored_revision(catalog) == known_revisions(branch)[-1]:
         return
     # alembic is slow to import and not needed when nothing is to be done
     from alembic import command  # noqa: PLC0415
@@ -36,12 +36,13 @@ def migrate(catalog: Catalog, branch: str) -> None:
             raise NewerSchema(f"The {branch} database does not fit this release: {error}") from error
 
 
-def _head_revision(branch: str) -> str:
-    # Revisions are numbered files: the last one in name order is the head.
-    return max(path.stem for path in (_MIGRATIONS / branch / "versions").glob("[0-9]*.py"))
+def known_revisions(branch: str) -> list[str]:
+    """The revisions of this release, oldest first: numbered files, so in the order of their names."""
+    return sorted(path.stem for path in (_MIGRATIONS / branch / "versions").glob("[0-9]*.py"))
 
 
-def _stored_revision(catalog: Catalog) -> str | None:
+def stored_revision(catalog: Catalog) -> str | None:
+    """The revision that a database says it has; None when it is empty."""
     with catalog.read() as connection:
         if not sa.inspect(connection).has_table("alembic_version"):
             return None

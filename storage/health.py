@@ -1,0 +1,59 @@
+"""Is the store well: its databases, its schema, its disk. Looks only; nothing is made, upgraded or mended."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from storage.domain.findings import Finding, failed, judge_durable_write, judge_free_disk, ok, warning
+from storage.engine.catalog import Catalog
+from storage.engine.health import durable_write_ms, find_damage, free_bytes, revision_of
+from storage.settings import Settings
+
+_RESTORE = "Stop the service, keep a copy of the home folder, and restore the database from a backup."
+
+
+def check_storage(settings: Settings) -> list[Finding]:
+    """Look at everything that the store is made of."""
+    root = settings.root
+    if not root.is_dir():
+        return [warning("storage", f"{root} does not exist yet", "Start the service once: `promptlake up`.")]
+    return [*_check_disk(root), *_check_databases(settings)]
+
+
+def _check_disk(root: Path) -> Iterator[Finding]:
+    yield judge_free_disk(free_bytes(root), str(root))
+    try:
+        yield judge_durable_write(durable_write_ms(root))
+    except OSError as error:
+        yield failed(
+            "disk", f"{root} cannot be written: {error.strerror}", "Give the service's user the right."
+        )
+
+
+def _check_databases(settings: Settings) -> Iterator[Finding]:
+    for name, url in (("catalog", settings.catalog), ("logs", settings.log_database)):
+        if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+            yield warning("storage", f"no {name} database yet", "Start the service once: `promptlake up`.")
+            continue
+        with closing(Catalog(url)) as catalog:
+            yield _check_database(name, catalog)
+
+
+def _check_database(name: str, catalog: Catalog) -> Finding:
+    damage = find_damage(catalog)
+    if damage is not None:
+        return failed("storage", f"the {name} database is damaged: {damage}", _RESTORE)
+    revision = revision_of(catalog, name)
+    if revision == "unknown":
+        return failed(
+            "storage",
+            f"the {name} database was written by a newer release",
+            "Install that release again; this one must not touch it.",
+        )
+    if revision == "older":
+        return warning(
+            "storage",
+            f"the {name} database is of an older release",
+            "The next `promptlake up` upgrades it; keep a backup before.",
+        )
+    return ok("storage", f"the {name} database is whole and of this release")
