@@ -7,6 +7,7 @@ refused, and several processes can share it.
 import argparse
 import logging.config
 import os
+import socket
 from typing import Any
 
 import uvicorn
@@ -36,9 +37,8 @@ def serve(settings: Settings, fd: int) -> None:
     """Serve until told to stop."""
     config = log_config(settings.log_level)
     logging.config.dictConfig(config)
-    uvicorn.run(
+    server = uvicorn.Config(
         create_app(settings),
-        fd=fd,
         loop="uvloop",
         http="httptools",
         ws="none",
@@ -49,6 +49,9 @@ def serve(settings: Settings, fd: int) -> None:
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
     )
+    # Not uvicorn's own `fd`: it takes every inherited socket for a unix one, so that the event loop leaves
+    # Nagle's algorithm on and each answer on a kept connection waits 40 ms for the client's delayed ACK.
+    uvicorn.Server(server).run(sockets=[socket.socket(fileno=fd)])
 
 
 def main() -> None:

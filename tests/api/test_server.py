@@ -69,3 +69,15 @@ def test_an_answer_before_the_body_was_read_closes_the_connection(address: str) 
     assert b" 404 " in answer.splitlines()[0]
     assert b"connection: close" in answer.lower()
     assert sent < 20_000_000
+
+
+def test_answers_on_a_kept_connection_do_not_wait_for_acknowledgements(address: str) -> None:
+    with httpx2.Client(base_url=address, timeout=30) as client:
+        client.get("/health")
+        times = []
+        for _ in range(41):
+            started = time.perf_counter()
+            client.get("/health")
+            times.append(time.perf_counter() - started)
+    # a delayed acknowledgement takes 40 ms
+    assert sorted(times)[20] < 0.03
