@@ -43,18 +43,21 @@ def _wait(port: int) -> None:
 
 def serve(fd: int) -> None:
     import uvicorn  # noqa: PLC0415 - only the server's process pays for it
-    from api.schemas.request_logs import LOG_ADAPTER  # noqa: PLC0415
+    from api.schemas.request_logs import LOG_REQUEST  # noqa: PLC0415
     from starlette.applications import Starlette  # noqa: PLC0415
     from starlette.requests import Request  # noqa: PLC0415
     from starlette.responses import Response  # noqa: PLC0415
     from starlette.routing import Route  # noqa: PLC0415
 
     async def log_request(request: Request) -> Response:
-        LOG_ADAPTER.validate_json(await request.body())
+        LOG_REQUEST.validate_json(await request.body())
         return Response(b'{"id":1,"prompt_version":null}', 201, media_type="application/json")
 
     app = Starlette(routes=[Route("/log-request", log_request, methods=["POST"])])
-    uvicorn.run(app, fd=fd, loop="uvloop", http="httptools", ws="none", access_log=False, log_level="warning")
+    config = uvicorn.Config(
+        app, loop="uvloop", http="httptools", ws="none", access_log=False, log_level="warning"
+    )
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=fd)])
 
 
 if __name__ == "__main__":

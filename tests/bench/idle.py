@@ -14,17 +14,19 @@ def run(bench: Bench) -> None:
         time.sleep(bench.sized(60, 10))
         before, begun = cpu_seconds(service.pid), time.monotonic()
         time.sleep(bench.sized(60, 10))
-        used = (cpu_seconds(service.pid) - before) / (time.monotonic() - begun) * 100
+        passed, after = time.monotonic() - begun, cpu_seconds(service.pid)
+        percent = {name: (after[name] - before.get(name, 0.0)) / passed * 100 for name in after}
         by_role: dict[str, float] = {}
         for process in tree(service.pid):
             name = role(process)
             by_role[name] = by_role.get(name, 0) + pss_bytes(process.pid) / MB
-    total = sum(by_role.values())
+    total, used = sum(by_role.values()), sum(percent.values())
     bench.report(
         "idle memory (PSS of all) and CPU",
         pss_mb=round(total),
         pss_mb_by_role={name: round(size) for name, size in sorted(by_role.items())},
         cpu_percent_of_a_core=round(used, 2),
+        cpu_percent_by_role={name: round(part, 2) for name, part in sorted(percent.items())},
         target_pss_mb=MEMORY_TARGET_MB,
         target_cpu_percent=CPU_TARGET_PERCENT,
         yardstick_import_dagster_mb=round(_dagster_alone() / MB),

@@ -141,14 +141,15 @@ def pss_bytes(pid: int) -> int:
     return 0
 
 
-def cpu_seconds(pid: int) -> float:
-    """CPU time used so far by a process and all below it."""
-    total = 0.0
+def cpu_seconds(pid: int) -> dict[str, float]:
+    """CPU time used so far by a process and all below it, by role."""
+    used: dict[str, float] = {}
     for process in tree(pid):
         with suppress(psutil.Error):
             times = process.cpu_times()
-            total += times.user + times.system
-    return total
+            name = role(process)
+            used[name] = used.get(name, 0.0) + times.user + times.system
+    return used
 
 
 @dataclass(slots=True)
