@@ -43,11 +43,12 @@ def _wait(port: int) -> None:
 
 def serve(fd: int) -> None:
     import uvicorn  # noqa: PLC0415 - only the server's process pays for it
-    from api.schemas.request_logs import LOG_REQUEST  # noqa: PLC0415
     from starlette.applications import Starlette  # noqa: PLC0415
     from starlette.requests import Request  # noqa: PLC0415
     from starlette.responses import Response  # noqa: PLC0415
     from starlette.routing import Route  # noqa: PLC0415
+
+    from api.schemas.request_logs import LOG_REQUEST  # noqa: PLC0415
 
     async def log_request(request: Request) -> Response:
         LOG_REQUEST.validate_json(await request.body())
