@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from api.doctor import examine, say
 from api.up import start
 from storage import workspaces
 from storage.domain.errors import PromptlakeError
@@ -62,6 +63,13 @@ def main() -> None:
 def up(**overrides: Any) -> None:
     """Start everything: API, Dagster, workers. Ctrl-C or SIGTERM ends all of it."""
     start(settings_of(**overrides))
+
+
+@main.command()
+@_HOME
+def doctor(home: Path | None) -> None:
+    """Look at installation, disk, storage, Dagster and processes; exit with 1 when something is broken."""
+    sys.exit(say(examine(settings_of(home=home))))
 
 
 @main.group()

@@ -53,6 +53,21 @@ class HomeLock:
         return cls(fd)
 
 
+def is_running(root: Path) -> bool:
+    """Tell whether a supervisor holds the home folder."""
+    try:
+        fd = os.open(run_folder(root) / "up.lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
 def write_state(root: Path, processes: list[dict[str, Any]]) -> None:
     """Say which processes run, for readiness, doctor and the next start."""
     state = {"supervisor": os.getpid(), "processes": [_with_birth(process) for process in processes]}

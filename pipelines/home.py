@@ -16,6 +16,8 @@ from storage.settings import Settings
 
 LOCATION = "promptlake"
 DEFINITIONS = "pipelines.definitions"
+# Names the release of Dagster that made the instance; written last, so it says that the instance is whole.
+RELEASE_FILE = "release"
 
 # The kernel refuses longer names of unix sockets (108 bytes on Linux, 104 on macOS, both with a closing NUL).
 _MAX_SOCKET_BYTES = 100

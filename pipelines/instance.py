@@ -14,10 +14,8 @@ from pathlib import Path
 import dagster
 from dagster import DagsterInstance
 
-from pipelines.home import code_port, instance_yaml, workspace_yaml
+from pipelines.home import RELEASE_FILE, code_port, instance_yaml, workspace_yaml
 from storage.settings import Settings
-
-_RELEASE = "release"
 
 
 def make_instance(settings: Settings) -> None:
@@ -25,13 +23,13 @@ def make_instance(settings: Settings) -> None:
     home = settings.dagster_home
     home.parent.mkdir(parents=True, exist_ok=True)
     with _alone(home.parent / "dagster.lock"):
-        if not (home / _RELEASE).exists():
+        if not (home / RELEASE_FILE).exists():
             _make(home, settings)
         _write(home / "dagster.yaml", instance_yaml(settings.run_launcher))
         _write(home / "workspace.yaml", workspace_yaml(code_port(settings)))
-        if (home / _RELEASE).read_text() != dagster.__version__:
+        if (home / RELEASE_FILE).read_text() != dagster.__version__:
             _open_once(home, upgrade=True)
-            _write(home / _RELEASE, dagster.__version__)
+            _write(home / RELEASE_FILE, dagster.__version__)
 
 
 def _make(home: Path, settings: Settings) -> None:
@@ -40,7 +38,7 @@ def _make(home: Path, settings: Settings) -> None:
     fresh.mkdir()
     _write(fresh / "dagster.yaml", instance_yaml(settings.run_launcher))
     _open_once(fresh, upgrade=True)
-    _write(fresh / _RELEASE, dagster.__version__)
+    _write(fresh / RELEASE_FILE, dagster.__version__)
     if home.exists():
         # Not made by a start of ours: kept aside for a person to look at.
         home.rename(home.with_name(f"dagster.old-{os.getpid()}"))

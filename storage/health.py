@@ -2,22 +2,26 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from storage.domain.findings import Finding, failed, judge_durable_write, judge_free_disk, ok, warning
+from storage.domain.operations import QUEUED
 from storage.engine.catalog import Catalog
 from storage.engine.health import durable_write_ms, find_damage, free_bytes, revision_of
+from storage.engine.rows.operations import select_by_status
 from storage.settings import Settings
 
 _RESTORE = "Stop the service, keep a copy of the home folder, and restore the database from a backup."
 
 
-def check_storage(settings: Settings) -> list[Finding]:
+def check_storage(settings: Settings, *, now: datetime | None = None) -> list[Finding]:
     """Look at everything that the store is made of."""
+    now = now or datetime.now(UTC)
     root = settings.root
     if not root.is_dir():
         return [warning("storage", f"{root} does not exist yet", "Start the service once: `promptlake up`.")]
-    return [*_check_disk(root), *_check_databases(settings)]
+    return [*_check_disk(root), *_check_databases(settings, now)]
 
 
 def _check_disk(root: Path) -> Iterator[Finding]:
@@ -30,13 +34,16 @@ def _check_disk(root: Path) -> Iterator[Finding]:
         )
 
 
-def _check_databases(settings: Settings) -> Iterator[Finding]:
+def _check_databases(settings: Settings, now: datetime) -> Iterator[Finding]:
     for name, url in (("catalog", settings.catalog), ("logs", settings.log_database)):
         if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
             yield warning("storage", f"no {name} database yet", "Start the service once: `promptlake up`.")
             continue
         with closing(Catalog(url)) as catalog:
-            yield _check_database(name, catalog)
+            found = _check_database(name, catalog)
+            yield found
+            if name == "catalog" and found.state == "ok":
+                yield from _check_outbox(catalog, now)
 
 
 def _check_database(name: str, catalog: Catalog) -> Finding:
@@ -57,3 +64,19 @@ def _check_database(name: str, catalog: Catalog) -> Finding:
             "The next `promptlake up` upgrades it; keep a backup before.",
         )
     return ok("storage", f"the {name} database is whole and of this release")
+
+
+_PATIENCE = timedelta(minutes=1)
+_MOST_OPERATIONS = 1_000
+
+
+def _check_outbox(catalog: Catalog, now: datetime) -> Iterator[Finding]:
+    with catalog.read() as connection:
+        waiting = select_by_status(connection, [QUEUED], _MOST_OPERATIONS)
+    late = [operation for operation in waiting if now - operation.updated_at > _PATIENCE]
+    if late:
+        yield warning(
+            "operations",
+            f"{len(late)} operations have waited for over a minute",
+            "They run as soon as Dagster and the workers do; nothing is lost.",
+        )
