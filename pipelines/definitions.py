@@ -1,14 +1,28 @@
-"""Everything that Dagster loads: assets, jobs, sensors and the store they share."""
+"""Everything that Dagster loads: assets, checks, jobs, sensors, schedules and the store they share."""
 
 from dagster import Definitions, in_process_executor
 
-from pipelines.defs import operations, probe, sheets
+from pipelines.defs import checks, maintenance, operations, probe, request_logs, sheets
 from pipelines.resources import StoreResource
 
 defs = Definitions(
-    assets=[sheets.sheet_snapshots],
-    jobs=[sheets.import_job, probe.probe_job],
-    sensors=[operations.outbox, operations.failed_runs, operations.canceled_runs],
+    assets=[sheets.sheet_snapshots, request_logs.request_log_segments],
+    asset_checks=[checks.sheet_segments_are_whole, checks.log_segments_are_whole],
+    jobs=[
+        sheets.import_job,
+        request_logs.flush_job,
+        checks.check_job,
+        maintenance.retention,
+        maintenance.sweep,
+        probe.probe_job,
+    ],
+    sensors=[
+        operations.outbox,
+        operations.failed_runs,
+        operations.canceled_runs,
+        request_logs.flush_sensor,
+    ],
+    schedules=[checks.check_schedule, *maintenance.schedules],
     resources={"store": StoreResource()},
     executor=in_process_executor,
 )

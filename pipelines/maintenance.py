@@ -1,11 +1,18 @@
-"""Upkeep that nobody waits for."""
+"""Upkeep that nobody waits for: files that nothing names are removed, those that are named are verified."""
 
-from pipelines.work import Outcome
+from pipelines import flush
+from storage import verification
 from storage.store import Store
 from storage.sweep import sweep_sheets
 
 
-def sweep_store(store: Store) -> Outcome:
-    """Remove what crashes left behind; its facts say how much."""
+def sweep_store(store: Store) -> dict[str, int]:
+    """Remove what crashes left behind; return counts of files and bytes."""
     swept = sweep_sheets(store)
-    return Outcome({"swept_files": swept.files, "swept_bytes": swept.bytes})
+    return {"sheet_files": swept.files, "sheet_bytes": swept.bytes, "log_files": flush.run_sweep(store)}
+
+
+def verify_sheets(store: Store) -> dict[str, str]:
+    """Compare the files of all sheets with the catalog; faults by sheet, empty when all is well."""
+    found = verification.verify_sheets(store)
+    return {f"sheet {no}": "; ".join(problems) for no, problems in found.items()}

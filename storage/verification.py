@@ -7,7 +7,7 @@ from storage.domain.errors import NotFound
 from storage.domain.manifests import Manifest, Stored
 from storage.engine.rows.columns import select_columns
 from storage.engine.rows.segments import select_segments
-from storage.engine.rows.sheets import find_sheet_by_no
+from storage.engine.rows.sheets import find_sheet_by_no, select_live_sheet_nos
 from storage.engine.segment_check import segment_problems
 from storage.sheets import NO_SHEET
 from storage.store import Store
@@ -49,6 +49,14 @@ def describe_sheet(store: Store, sheet_no: int) -> SnapshotFacts:
         bytes=sum(known[key].bytes for key in keys if key in known),
         columns={column.title: column.type for column in columns},
     )
+
+
+def verify_sheets(store: Store) -> dict[int, list[str]]:
+    """Return what is wrong with the sheets that are not deleted, by number; empty when all is well."""
+    with store.catalog.read() as connection:
+        live = select_live_sheet_nos(connection)
+    problems = {no: verify_sheet(store, no) for no in live}
+    return {no: found for no, found in problems.items() if found}
 
 
 def verify_sheet(store: Store, sheet_no: int) -> list[str]:

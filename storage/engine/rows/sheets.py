@@ -26,6 +26,12 @@ def find_sheet_by_no(connection: Connection, no: int) -> Sheet | None:
     return _one(connection, (sheets.c.no == no) & _LIVE)
 
 
+def select_live_sheet_nos(connection: Connection) -> list[int]:
+    """Return the numbers of all sheets that are not deleted, oldest first."""
+    query = sa.select(sheets.c.no).where(sheets.c.deleted_at.is_(None)).order_by(sheets.c.no)
+    return list(connection.execute(query).scalars())
+
+
 def find_row_count(connection: Connection, no: int) -> int:
     """Return the rows of a sheet, deleted or not; 0 when there never was one."""
     return connection.execute(sa.select(sheets.c.row_count).where(sheets.c.no == no)).scalar() or 0

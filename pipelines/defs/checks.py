@@ -1,0 +1,59 @@
+"""Asset checks: what stands in the data folder is what the catalog says, byte for byte."""
+
+from collections.abc import Mapping
+
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetSelection,
+    DefaultScheduleStatus,
+    MetadataValue,
+    ScheduleDefinition,
+    asset_check,
+    define_asset_job,
+    in_process_executor,
+)
+
+from pipelines import flush, maintenance
+from pipelines.defs.request_logs import request_log_segments
+from pipelines.defs.sheets import sheet_snapshots
+from pipelines.resources import StoreResource
+
+_SHOWN = 100
+
+
+@asset_check(asset=request_log_segments, description="Every segment of logs is as it was written.")
+def log_segments_are_whole(store: StoreResource) -> AssetCheckResult:
+    """Compare the files of logs with their manifest."""
+    return _result(flush.run_verification(store.open()))
+
+
+@asset_check(asset=sheet_snapshots, description="Every segment of a sheet is as it was written.")
+def sheet_segments_are_whole(store: StoreResource) -> AssetCheckResult:
+    """Compare the files of sheets with the catalog."""
+    return _result(maintenance.verify_sheets(store.open()))
+
+
+def _result(faults: Mapping[str, str]) -> AssetCheckResult:
+    shown = dict(sorted(faults.items())[:_SHOWN])
+    return AssetCheckResult(
+        passed=not faults,
+        severity=AssetCheckSeverity.ERROR,
+        metadata={"faults": MetadataValue.int(len(faults)), "by_key": MetadataValue.json(shown)},
+    )
+
+
+check_job = define_asset_job(
+    "verify_segments",
+    AssetSelection.all_asset_checks(),
+    executor_def=in_process_executor,
+    tags={"lane": "compute"},
+    description="Compare every file with the catalog.",
+)
+
+check_schedule = ScheduleDefinition(
+    name="verify_segments_daily",
+    job=check_job,
+    cron_schedule="40 3 * * *",
+    default_status=DefaultScheduleStatus.RUNNING,
+)

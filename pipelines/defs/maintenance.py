@@ -1,0 +1,74 @@
+"""Daily jobs: old runs leave Dagster's storage, files that nothing names leave the data folder."""
+
+from datetime import UTC, datetime, timedelta
+
+from dagster import (
+    DagsterInstance,
+    DagsterRunStatus,
+    DefaultScheduleStatus,
+    OpExecutionContext,
+    RunsFilter,
+    ScheduleDefinition,
+    in_process_executor,
+    job,
+    op,
+)
+
+from pipelines import maintenance
+from pipelines.defs.request_logs import FLUSH_JOB
+from pipelines.resources import StoreResource
+
+_ENDED = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
+_BATCH = 200
+# Flushes follow each other every half minute under load; a success tells nothing after a day.
+_FLUSH_DAYS = 1
+
+
+def delete_runs(instance: DagsterInstance, *, before: datetime, job_name: str | None = None) -> int:
+    """Delete the runs that ended before a moment, with their events; return how many."""
+    ended = RunsFilter(job_name=job_name, statuses=_ENDED, updated_before=before)
+    deleted = 0
+    while runs := instance.get_runs(ended, limit=_BATCH):
+        for run in runs:
+            instance.delete_run(run.run_id)
+        deleted += len(runs)
+    return deleted
+
+
+@op
+def delete_old_runs(context: OpExecutionContext, store: StoreResource) -> None:
+    """Delete ended runs that are older than the setting says."""
+    now = datetime.now(UTC)
+    old = delete_runs(context.instance, before=now - timedelta(days=store.open().settings.run_days))
+    flushes = delete_runs(context.instance, before=now - timedelta(days=_FLUSH_DAYS), job_name=FLUSH_JOB)
+    context.log.info("%d old runs and %d flushes deleted", old, flushes)
+
+
+@op
+def sweep_files(context: OpExecutionContext, store: StoreResource) -> None:
+    """Remove files that nothing names any more."""
+    for kind, count in maintenance.sweep_store(store.open()).items():
+        context.log.info("%s: %d removed", kind, count)
+
+
+@job(executor_def=in_process_executor, tags={"lane": "wait"})
+def retention() -> None:
+    """Keep Dagster's storage small."""
+    delete_old_runs()
+
+
+@job(executor_def=in_process_executor, tags={"lane": "wait"})
+def sweep() -> None:
+    """Keep the data folder free of what nothing names."""
+    sweep_files()
+
+
+schedules = [
+    ScheduleDefinition(
+        name=f"{one.name}_daily",
+        job=one,
+        cron_schedule=cron,
+        default_status=DefaultScheduleStatus.RUNNING,
+    )
+    for one, cron in ((retention, "10 3 * * *"), (sweep, "25 3 * * *"))
+]

@@ -1,0 +1,77 @@
+"""The asset of request logs: the tail of the service's database, moved into Parquet segments."""
+
+from dagster import (
+    AssetExecutionContext,
+    AssetSelection,
+    DagsterRunStatus,
+    DefaultSensorStatus,
+    MaterializeResult,
+    MetadataValue,
+    RunRequest,
+    RunsFilter,
+    SensorEvaluationContext,
+    SkipReason,
+    TableColumn,
+    TableSchema,
+    asset,
+    define_asset_job,
+    in_process_executor,
+    sensor,
+)
+
+from pipelines import flush
+from pipelines.home import worker_is_reachable
+from pipelines.resources import StoreResource, process_store
+
+FLUSH_JOB = "flush_request_logs"
+_EVERY_S = 10
+_LIVE = [
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+]
+
+
+@asset(
+    group_name="request_logs",
+    description="Immutable Parquet segments of logged requests and scores, and the views over them.",
+)
+def request_log_segments(context: AssetExecutionContext, store: StoreResource) -> MaterializeResult[None]:
+    """Flush the tail and publish the views."""
+    result = flush.run_flush(store.open())
+    context.log.info("%d logs moved into %d files, %d views", result.rows, result.segments, result.published)
+    columns = [TableColumn(name, kind) for name, kind in result.columns.items()]
+    counts = ("rows", "bytes", "segments", "workspaces", "scores", "published")
+    metadata: dict[str, MetadataValue] = {name: MetadataValue.int(getattr(result, name)) for name in counts}
+    metadata["dagster/column_schema"] = MetadataValue.table_schema(TableSchema(columns))
+    return MaterializeResult(metadata=metadata)
+
+
+flush_job = define_asset_job(
+    FLUSH_JOB,
+    AssetSelection.assets(request_log_segments).without_checks(),
+    executor_def=in_process_executor,
+    tags={"lane": "short"},
+    description="Move waiting logs into Parquet and publish the views.",
+)
+
+
+@sensor(
+    name="flush",
+    job=flush_job,
+    minimum_interval_seconds=_EVERY_S,
+    default_status=DefaultSensorStatus.RUNNING,
+    description="Flushes the logs when enough of them wait, or one has waited long enough.",
+)
+def flush_sensor(context: SensorEvaluationContext) -> RunRequest | SkipReason:
+    """Ask for a flush when one is due and none is under way."""
+    store = process_store()
+    plan = flush.due_flush(store)
+    if not plan.due:
+        return SkipReason(plan.reason)
+    if not worker_is_reachable(store.settings):
+        return SkipReason(f"{plan.reason}; the worker host is down.")
+    if context.instance.get_runs(RunsFilter(job_name=FLUSH_JOB, statuses=_LIVE), limit=1):
+        return SkipReason(f"{plan.reason}; a flush is under way.")
+    return RunRequest()

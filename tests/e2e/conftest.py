@@ -1,0 +1,13 @@
+"""One running service, shared by the tests that leave it as they found it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests import stack as stacks
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[stacks.Stack]:
+    with stacks.running(tmp_path_factory.mktemp("stack")) as stack:
+        yield stack
