@@ -8,6 +8,7 @@ from storage.domain.columns import RANK_GAP, Column
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.domain.manifests import Fill, Manifest, Part
+from storage.domain.operations import Operation
 from storage.domain.paging import Page, PageRequest, page_of, plan_page
 from storage.domain.sheets import EMPTY, FIRST_COLUMN, Sheet, place_index
 from storage.domain.tables import free_title
@@ -161,8 +162,8 @@ def _first_columns(connection: Connection, store: Store, sheet: Sheet) -> list[C
     )
 
 
-def delete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID) -> None:
-    """Delete a sheet (E11); work under way on it ends failed, and adds nothing.
+def delete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID) -> list[Operation]:
+    """Delete a sheet (E11); return the operations that this ended: they failed, and add nothing.
 
     Raises:
         NotFound: no such sheet.
@@ -170,8 +171,10 @@ def delete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID
     now = store.now()
     with store.catalog.transaction() as connection:
         sheet = require_sheet(connection, who, table_id, sheet_id)
-        for operation in select_open(connection, table_no=sheet.table_no, sheet_no=sheet.no):
+        ended = select_open(connection, table_no=sheet.table_no, sheet_no=sheet.no)
+        for operation in ended:
             fail_within(connection, store, operation.no, operation.attempt, "sheet deleted")
         mark_sheet_deleted(connection, sheet, now)
         touch_table(connection, sheet.table_no, now)
         record_audit(connection, store, who, action="delete", kind="sheet", entity_id=sheet.id)
+    return ended

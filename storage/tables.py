@@ -5,6 +5,7 @@ from uuid import UUID
 from storage.audit import record_audit
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
+from storage.domain.operations import Operation
 from storage.domain.paging import Page, PageRequest, page_of, plan_page
 from storage.domain.sheets import FIRST_SHEET
 from storage.domain.tables import UNTITLED, Table, free_title
@@ -129,15 +130,17 @@ def _untitled(connection: Connection, workspace_id: int) -> str:
     return free_title(UNTITLED, guess, lambda title: had_title(connection, workspace_id, title))
 
 
-def delete_table(store: Store, who: Principal, table_id: UUID) -> None:
-    """Delete a table with its sheets (E20); work under way on them ends failed, and adds nothing.
+def delete_table(store: Store, who: Principal, table_id: UUID) -> list[Operation]:
+    """Delete a table with its sheets (E20); return the operations that this ended: they add nothing.
 
     Raises:
         NotFound: no such table.
     """
     with store.catalog.transaction() as connection:
         no = require_table_no(connection, who, table_id)
-        for operation in select_open(connection, table_no=no):
+        ended = select_open(connection, table_no=no)
+        for operation in ended:
             fail_within(connection, store, operation.no, operation.attempt, "table deleted")
         mark_table_deleted(connection, no, store.now())
         record_audit(connection, store, who, action="delete", kind="table", entity_id=table_id)
+    return ended

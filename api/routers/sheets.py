@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Query
 from starlette.responses import Response
 
-from api.deps import OpenStore, Who
+from api.deps import OpenRuns, OpenStore, Who
 from api.paths import cell_path, sheet_path, table_path
 from api.rendering import PlainJson
 from api.routing import guarded_router, needs
@@ -41,9 +41,10 @@ def get_sheet(store: OpenStore, who: Who, table_id: UUID, sheet_id: UUID) -> She
 
 @router.delete("/{sheet_id}", summary="Delete a sheet")
 @needs("write:table", path=sheet_path)
-def delete_sheet(store: OpenStore, who: Who, table_id: UUID, sheet_id: UUID) -> Done:
+def delete_sheet(store: OpenStore, runs: OpenRuns, who: Who, table_id: UUID, sheet_id: UUID) -> Done:
     """Delete a sheet; work under way on it ends failed."""
-    sheets.delete_sheet(store, who, table_id=table_id, sheet_id=sheet_id)
+    for operation in sheets.delete_sheet(store, who, table_id=table_id, sheet_id=sheet_id):
+        runs.terminate_soon(operation)
     return Done(message="Sheet deleted")
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from fastapi import Query
 
-from api.deps import OpenStore, Who
+from api.deps import OpenRuns, OpenStore, Who
 from api.paths import table_path
 from api.routing import guarded_router, needs
 from api.schemas.base import check_workspace_id
@@ -54,7 +54,8 @@ def get_table(store: OpenStore, who: Who, table_id: UUID) -> TableAnswer:
 
 @router.delete("/{table_id}", summary="Delete a table")
 @needs("write:table", path=table_path)
-def delete_table(store: OpenStore, who: Who, table_id: UUID) -> Done:
+def delete_table(store: OpenStore, runs: OpenRuns, who: Who, table_id: UUID) -> Done:
     """Delete a table and its sheets; work under way on them ends failed."""
-    tables.delete_table(store, who, table_id)
+    for operation in tables.delete_table(store, who, table_id):
+        runs.terminate_soon(operation)
     return Done(message="Table deleted")
