@@ -7,6 +7,7 @@ from storage.domain.errors import NotFound, PromptlakeError
 from storage.domain.imports import Imported, ImportRefused, ImportTarget
 from storage.domain.operations import IMPORT_REQUEST_LOGS, Operation
 from storage.file_imports import discard_segments, write_file
+from storage.history_imports import write_history
 from storage.import_commit import commit_import
 from storage.imports import get_import_target
 from storage.operations import ClaimRefused, claim, fail, set_progress
@@ -43,7 +44,7 @@ def run_import(store: Store, no: int, attempt: int, run_id: str, report: Report)
 
 def _write(store: Store, operation: Operation, target: ImportTarget, progress: "_Progress") -> Imported:
     if operation.kind == IMPORT_REQUEST_LOGS:
-        raise NotImplementedError
+        return write_history(store, operation, target, progress)
     return write_file(store, operation, target, progress)
 
 

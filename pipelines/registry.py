@@ -4,6 +4,6 @@ from collections.abc import Mapping
 
 from pipelines.imports import run_import
 from pipelines.work import Work
-from storage.domain.operations import IMPORT_FILE
+from storage.domain.operations import IMPORT_FILE, IMPORT_REQUEST_LOGS
 
-WORK: Mapping[str, Work] = {IMPORT_FILE: run_import}
+WORK: Mapping[str, Work] = {IMPORT_FILE: run_import, IMPORT_REQUEST_LOGS: run_import}

@@ -9,6 +9,7 @@ from api.deps import OpenRuns, OpenStore, Who
 from api.openapi import errors, streamed_body
 from api.paths import table_path
 from api.routing import guarded_router, needs
+from api.schemas.history_source import RequestLogsSource
 from api.schemas.imports import SheetCreated
 from api.schemas.new_sheets import CreateSheetBody, FileSource
 from api.uploads import receive_file, request_hash
@@ -17,8 +18,9 @@ from storage.domain.errors import Conflict, Malformed, invalid
 from storage.domain.imports import NewSheet, Started
 from storage.domain.keys import Principal
 from storage.domain.uploads import Upload
+from storage.history_imports import start_history_import
 from storage.store import Store
-from storage.uploads import start_upload_import
+from storage.uploads import discard_upload, start_upload_import
 
 router = guarded_router(prefix="/api/public/v2/tables/{table_id}/sheets", tags=["sheets"])
 _FILE = ("source", "file_content_base64")
@@ -41,7 +43,7 @@ async def create_sheet(
     if body.source is None:
         response.status_code = 201
         return await run_in_threadpool(_create_blank, store, who, table_id, body)
-    started = await run_in_threadpool(_import_file, store, who, table_id, body, body.source, upload)
+    started = await run_in_threadpool(_start, store, who, table_id, body, body.source, upload)
     if not started.repeated:
         runs.launch_soon(started.operation, str(started.sheet.id))
     return SheetCreated.of_import(started)
@@ -52,6 +54,29 @@ def _create_blank(store: Store, who: Principal, table_id: UUID, body: CreateShee
         raise invalid("operation_id", "names an import: a blank sheet has none")
     sheet = sheets.create_blank_sheet(store, who, table_id=table_id, title=body.title, index=body.index)
     return SheetCreated.of_blank(sheet)
+
+
+def _start(
+    store: Store,
+    who: Principal,
+    table_id: UUID,
+    body: CreateSheetBody,
+    source: FileSource | RequestLogsSource,
+    upload: Upload | None,
+) -> Started:
+    if isinstance(source, FileSource):
+        return _import_file(store, who, table_id, body, source, upload)
+    if upload is not None:
+        discard_upload(store, upload)
+    return start_history_import(
+        store,
+        who,
+        table_id=table_id,
+        target=NewSheet(body.title or "Request Logs", body.index),
+        query=source.query(),
+        operation_id=body.operation_id,
+        request_hash=request_hash(body, None),
+    )
 
 
 def _import_file(

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
 
 from api.schemas.base import Body
+from api.schemas.history_source import RequestLogsSource
 from storage.domain.file_imports import FILE_ENDINGS, find_file_format
 from storage.domain.operations import OPERATION_ID_PATTERN
 
@@ -19,6 +20,17 @@ _EXAMPLE: dict[str, JsonValue] = {
         "file_content_base64": "cXVlc3Rpb24sYW5zd2VyDQpXaGF0IGlzIDIgKyAyPyw0DQo=",
     },
     "operation_id": "questions-2026-11-20",
+}
+
+_HISTORY_EXAMPLE: dict[str, JsonValue] = {
+    "source": {
+        "type": "request_logs",
+        "start_time": "2026-11-01",
+        "variables_to_parse": ["question"],
+        "include_fields": ["model", "latency_ms"],
+        "limit": 1000,
+    },
+    "title": "November",
 }
 
 
@@ -41,10 +53,12 @@ class FileSource(Body):
 class CreateSheetBody(Body):
     """A new sheet: blank without a source, else filled by an import that runs after the answer."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE, {"title": "Scratch"}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [_EXAMPLE, _HISTORY_EXAMPLE, {"title": "Scratch"}]}
+    )
 
-    source: FileSource | None = None
-    title: Annotated[Title | None, Field(description="Default: the file's name.")] = None
+    source: Annotated[FileSource | RequestLogsSource, Field(discriminator="type")] | None = None
+    title: Annotated[Title | None, Field(description="Default: the file's name, or Request Logs.")] = None
     index: Annotated[
         int | None,
         Field(ge=0, le=MAX_INDEX, description="0-based place in the table; default and beyond: the end."),

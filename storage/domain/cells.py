@@ -24,16 +24,3 @@ def display_value(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def input_text(messages: Any) -> str | None:
-    """Return chat messages as `[role]: text`, joined by a blank line; None for null."""
-    if messages is None:
-        return None
-    return "\n\n".join(f"[{message.get('role')}]: {text_of(message.get('content'))}" for message in messages)
-
-
-def text_of(blocks: Any) -> str:
-    """Return the text blocks of a content, joined by a blank line."""
-    texts = (block["text"] for block in blocks or () if block.get("type") == "text" and "text" in block)
-    return "\n\n".join(texts)

@@ -15,9 +15,8 @@ import pyarrow as pa
 from storage.domain.encodings import Encoding, find_encoding, widened
 from storage.domain.file_imports import MAX_CELL_BYTES, cell_too_long, check_titles, merge_titles, shown
 from storage.domain.imports import ImportRefused
+from storage.engine.arrow_values import arrow_type, compact_json
 from storage.engine.json_rows import JsonRows, Row
-from storage.engine.segment_sink import arrow_type
-from storage.engine.segments import compact_json
 from storage.engine.text_file import size_of, utf8_text
 
 _BATCH_ROWS = 16_384

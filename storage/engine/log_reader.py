@@ -1,7 +1,7 @@
 """Logs of a workspace, segments and tail taken at one moment: each log exactly once."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,7 +18,7 @@ from storage.engine.rows.log_segments import LOGS, Segment, find_segment_of, sel
 from storage.engine.rows.log_tail import TailRow, find_tail_row, select_tail
 from storage.engine.rows.scores import select_scores_of
 
-LogBatches = Iterator[pa.RecordBatch]
+LogBatches = Generator[pa.RecordBatch]
 
 _JSON = ("parameters", "prompt_input_variables", "input", "output")
 

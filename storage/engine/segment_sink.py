@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from storage.domain.encodings import Encoding
 from storage.domain.imports import ImportedField, ImportedSegment
+from storage.engine.arrow_values import arrow_type
 from storage.engine.data_root import DataRoot
 from storage.engine.segments import (
     COMPRESSION,
@@ -93,20 +94,6 @@ class SegmentSink:
             self._data.remove(group.key)
         for segment in self.segments:
             self._data.remove(segment.key)
-
-
-_ARROW: dict[Encoding, Any] = {
-    "text": pa.string(),
-    "integer": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "json": pa.string(),
-}
-
-
-def arrow_type(encoding: Encoding) -> Any:
-    """Return the Arrow type of the arrays of an encoding."""
-    return _ARROW[encoding]
 
 
 class _Group:

@@ -4,7 +4,6 @@ Fields are named c0, c1, ... by place: which column a field belongs to is settle
 manifest. pyarrow is imported at first use: it is slow to start and must not be carried over a fork.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from storage.domain.encodings import JSON_ENCODINGS, Encoding
+from storage.domain.encodings import Encoding
 from storage.domain.imports import ImportedField, ImportedSegment
 from storage.engine.data_root import DataRoot
 
@@ -54,8 +53,10 @@ def write_segment(
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
+    from storage.engine.arrow_values import arrow_array  # noqa: PLC0415
+
     names = [field_name(at) for at in range(len(columns))]
-    arrays = [_array(values, encoding) for _, encoding, values in columns]
+    arrays = [arrow_array(values, encoding) for _, encoding, values in columns]
     with writing_segment(data, key) as path:
         pq.write_table(
             pa.Table.from_arrays(arrays, names=names),
@@ -65,25 +66,6 @@ def write_segment(
         )
     fields = [ImportedField(position, encoding) for position, encoding, _ in columns]
     return describe_segment(data, key, first_row, fields)
-
-
-def _array(values: Sequence[Any], encoding: Encoding) -> Any:
-    import pyarrow as pa  # noqa: PLC0415
-
-    if encoding in JSON_ENCODINGS:
-        return pa.array([None if v is None else compact_json(v) for v in values], pa.large_string())
-    kinds = {
-        "text": pa.large_string(),
-        "integer": pa.int64(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-    }
-    return pa.array(values, kinds[encoding])
-
-
-def compact_json(value: Any) -> str:
-    """Spell a value as it is kept in a `json` field."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def describe_segment(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from storage.domain.cells import display_value, input_text
+from storage.domain.cells import display_value
 from storage.domain.encodings import Encoding
 from storage.domain.manifests import Fill, Manifest, Span, Stored
+from storage.domain.transcripts import input_text
 from storage.engine.segment_reader import SegmentReader
 
 Written = tuple[Any, str | None, datetime]

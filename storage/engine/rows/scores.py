@@ -35,3 +35,16 @@ def select_scores_of(connection: Connection, workspace_id: int, request_id: int)
         .order_by(log_scores.c.change)
     )
     return {row.name: row.score for row in connection.execute(query)}
+
+
+def select_scores_of_many(
+    connection: Connection, workspace_id: int, request_ids: list[int]
+) -> dict[int, dict[str, int]]:
+    """Scores by request and name; a request without scores is left out."""
+    query = sa.select(log_scores.c.request_id, log_scores.c.name, log_scores.c.score).where(
+        (log_scores.c.workspace_id == workspace_id) & log_scores.c.request_id.in_(request_ids)
+    )
+    found: dict[int, dict[str, int]] = {}
+    for request_id, name, score in connection.execute(query):
+        found.setdefault(request_id, {})[name] = score
+    return found
