@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.types import Receive, Scope, Send
 
 from api import docs
 from api.auth import Authenticator
@@ -14,11 +15,25 @@ from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
 from api.routers import folders, health, imports, new_sheets, request_logs, sheets, tables, templates
+from api.routers.request_logs import LOG_REQUEST_PATH
 from pipelines.runs import Runs
 from storage.domain.errors import PromptlakeError
 from storage.request_logs import open_log_desk
 from storage.settings import Settings
 from storage.store import open_store
+
+
+class Application(FastAPI):
+    """FastAPI, but for the one path that must be cheap: it is answered below the framework."""
+
+    _log_request = Envelope(request_logs.LogRequestApp())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == LOG_REQUEST_PATH and scope["method"] == "POST":
+            scope["app"] = self
+            await self._log_request(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -37,7 +52,7 @@ def create_app(settings: Settings) -> FastAPI:
             await logs.writer.close()
             store.close()
 
-    app = FastAPI(
+    app = Application(
         title="promptlake",
         version="1.0.0",
         summary="Prompt operations: request logs, templates, computed sheets.",
@@ -50,7 +65,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(PromptlakeError, handle_fact)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
-    app.router.routes.insert(0, request_logs.direct)
     # fixed paths come before parameter paths
     for family in (docs, health, folders, templates, request_logs, tables, imports, new_sheets, sheets):
         app.include_router(family.router)

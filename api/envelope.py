@@ -1,5 +1,6 @@
 """What surrounds every exchange: a request id, one log line, no traceback, no body left half read."""
 
+import itertools
 import logging
 import os
 import time
@@ -15,6 +16,9 @@ from api.limits import DRAIN_BYTES
 log = logging.getLogger("promptlake.api")
 
 # Successful logging is the hot path: its line would cost more than the route.
+# One random number a process and a count: unique, and cheaper than a random number a call.
+_PROCESS = os.urandom(4).hex()
+_EXCHANGES = itertools.count()
 _QUIET = frozenset({"/log-request", "/health"})
 
 
@@ -44,7 +48,7 @@ class Envelope:
 
 class _Exchange:
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.request_id = os.urandom(8).hex()
+        self.request_id = f"{_PROCESS}{next(_EXCHANGES):08x}"
         self.status = 0
         self._scope = scope
         self._receive = receive

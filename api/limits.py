@@ -2,7 +2,8 @@
 
 import asyncio
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive
 
 from api.errors import BodyTimeout
 from storage.domain.errors import PayloadTooLarge
@@ -16,24 +17,33 @@ async def read_body(request: Request, max_bytes: int, idle_s: float) -> bytes:
     Raises:
         PayloadTooLarge: it is (or says that it is) over `max_bytes`.
         BodyTimeout: no byte came for `idle_s` seconds.
+        ClientDisconnect: the caller went away.
     """
     declared = request.headers.get("content-length", "0")
+    body = await receive_body(request.receive, declared, max_bytes, idle_s)
+    request._body = body  # noqa: SLF001 - where starlette itself keeps a body that was read
+    return body
+
+
+async def receive_body(receive: Receive, declared: str, max_bytes: int, idle_s: float) -> bytes:
+    """As `read_body`, below any framework; `declared` is the header Content-Length."""
     if declared.isdigit() and int(declared) > max_bytes:
         raise PayloadTooLarge(f"The body is over {max_bytes} bytes")
     chunks: list[bytes] = []
     size = 0
-    stream = request.stream()
-    while True:
+    more = True
+    while more:
         try:
             async with asyncio.timeout(idle_s):
-                chunk = await anext(stream)
-        except StopAsyncIteration:
-            break
+                message = await receive()
         except TimeoutError as error:
             raise BodyTimeout(f"No byte of the body came for {idle_s:.0f} seconds") from error
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk: bytes = message.get("body", b"")
+        more = message.get("more_body", False)
         size += len(chunk)
         if size > max_bytes:
             raise PayloadTooLarge(f"The body is over {max_bytes} bytes")
         chunks.append(chunk)
-    request._body = b"".join(chunks)  # noqa: SLF001 - where starlette itself keeps a body that was read
-    return request._body  # noqa: SLF001
+    return chunks[0] if len(chunks) == 1 else b"".join(chunks)

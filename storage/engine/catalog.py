@@ -1,8 +1,8 @@
 """Connections to a SQL database: reads see one moment, writes are one immediate transaction."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +48,23 @@ class Catalog:
         with _plain_errors(), self._writer.begin() as connection:
             yield connection
 
+    @contextmanager
+    def writing(self) -> Iterator[Callable[[], AbstractContextManager[sa.Connection]]]:
+        """Keep one connection for many writes; yield what opens a transaction on it, as `transaction` does.
+
+        After a failure leave the block and open another: the connection is not trusted any more.
+        """
+        with _plain_errors(), self._writer.connect() as connection:
+            yield lambda: _transaction(connection)
+
     def close(self) -> None:
         self.engine.dispose()
+
+
+@contextmanager
+def _transaction(connection: sa.Connection) -> Iterator[sa.Connection]:
+    with _plain_errors(), connection.begin():
+        yield connection
 
 
 def _configure_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:

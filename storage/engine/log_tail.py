@@ -6,11 +6,9 @@ import threading
 from collections.abc import Sequence
 from typing import Protocol
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from storage.domain.errors import PromptlakeError, Unavailable
 from storage.engine.catalog import Catalog
-from storage.engine.rows.log_tail import Entry, Outcome, append_group
+from storage.engine.rows.log_tail import Entry, append_group
 
 log = logging.getLogger("promptlake.logs")
 
@@ -19,6 +17,7 @@ MAX_WAITING = 4096
 MAX_WAITING_BYTES = 67_108_864
 
 Result = int | PromptlakeError
+_Group = list[tuple[Entry, asyncio.Future[int]]]
 
 
 class LogWriter(Protocol):
@@ -50,7 +49,7 @@ class LocalLogWriter:
         self._max_waiting = max_waiting
         self._max_waiting_bytes = max_waiting_bytes
         self._loop = asyncio.get_running_loop()
-        self._waiting: list[tuple[Entry, asyncio.Future[int]]] = []
+        self._waiting: _Group = []
         self._waiting_bytes = 0
         self._closed = False
         self._wake = threading.Condition()
@@ -81,15 +80,36 @@ class LocalLogWriter:
         await asyncio.to_thread(self._thread.join)
 
     def _run(self) -> None:
-        while (group := self._next_group()) is not None:
-            results = self._write([entry for entry, _ in group])
-            answered = [(future, result) for (_, future), result in zip(group, results, strict=True)]
+        group = self._next_group()
+        while group is not None:
             try:
-                self._loop.call_soon_threadsafe(_answer, answered)
-            except RuntimeError:  # the loop is closed: nobody waits any more
-                log.warning("%d logs were written whose callers are gone", len(group))
+                with self._logs.writing() as begin:
+                    while group is not None:
+                        entries = [entry for entry, _ in group]
+                        with begin() as connection:
+                            outcomes = append_group(connection, entries)
+                        self._tell(group, outcomes)
+                        group = self._next_group()
+            except Exception as error:  # noqa: BLE001 - callers hear that nothing was logged, the thread lives on
+                self._refuse(group, error)
+                group = self._next_group()
 
-    def _next_group(self) -> list[tuple[Entry, asyncio.Future[int]]] | None:
+    def _refuse(self, group: _Group | None, error: Exception) -> None:
+        if group is None:  # all were told before the connection was given back
+            return
+        why = error.message if isinstance(error, Unavailable) else type(error).__name__
+        log.error("%d logs were refused: %s", len(group), why)
+        refusal = Unavailable("The log database cannot be written now; nothing was logged.")
+        self._tell(group, [refusal] * len(group))
+
+    def _tell(self, group: _Group, results: Sequence[Result]) -> None:
+        answered = [(future, result) for (_, future), result in zip(group, results, strict=True)]
+        try:
+            self._loop.call_soon_threadsafe(_answer, answered)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            log.warning("%d logs were written whose callers are gone", len(group))
+
+    def _next_group(self) -> _Group | None:
         with self._wake:
             while not self._waiting:
                 if self._closed:
@@ -98,18 +118,6 @@ class LocalLogWriter:
             group, self._waiting = self._waiting[:MAX_GROUP], self._waiting[MAX_GROUP:]
             self._waiting_bytes -= sum(len(entry.body) for entry, _ in group)
             return group
-
-    def _write(self, entries: list[Entry]) -> Sequence[Outcome | PromptlakeError]:
-        try:
-            with self._logs.transaction() as connection:
-                return append_group(connection, entries)
-        except Unavailable as error:
-            log.error("%d logs were refused: %s", len(entries), error.message)  # noqa: TRY400
-            return [error] * len(entries)
-        except SQLAlchemyError as error:
-            # whatever the database says, callers hear that nothing was logged and the thread lives on
-            log.error("%d logs were refused: %s", len(entries), type(error).__name__)  # noqa: TRY400
-            return [Unavailable("The log database cannot be written now.")] * len(entries)
 
 
 def _answer(answered: Sequence[tuple[asyncio.Future[int], Result]]) -> None:
