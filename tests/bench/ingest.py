@@ -17,9 +17,7 @@ def run(bench: Bench) -> None:
     seconds = bench.sized(60, 5)
     body = log_body()
     disk = fdatasync_ms(bench.folder)
-    with bare_server() as url:
-        load(bench.folder, url, body, KEY, connections=CONNECTIONS, seconds=2)
-        bare = load(bench.folder, url, body, KEY, connections=CONNECTIONS, seconds=min(seconds, 20))
+    bare = [_bare(bench, body, seconds)]
     with running(bench.folder / "home") as service:
         load(bench.folder, f"{service.url}/log-request", body, KEY, connections=CONNECTIONS, seconds=2)
         before = _log_once(service, body)
@@ -27,13 +25,22 @@ def run(bench: Bench) -> None:
             bench.folder, f"{service.url}/log-request", body, KEY, connections=CONNECTIONS, seconds=seconds
         )
         kept = _log_once(service, body) - before - 1
+    bare.append(_bare(bench, body, seconds))
     _report(bench, real, bare, disk, len(body), kept)
 
 
-def _report(bench: Bench, real: Load, bare: Load, disk: dict[str, float], size: int, kept: int) -> None:
-    ratio = real.per_second / bare.per_second
+def _bare(bench: Bench, body: bytes, seconds: int) -> Load:
+    """The yardstick, taken before and after the service so that what else the machine does meets both."""
+    with bare_server() as url:
+        load(bench.folder, url, body, KEY, connections=CONNECTIONS, seconds=2)
+        return load(bench.folder, url, body, KEY, connections=CONNECTIONS, seconds=min(seconds, 15))
+
+
+def _report(bench: Bench, real: Load, bare: list[Load], disk: dict[str, float], size: int, kept: int) -> None:
+    bare_per_second = sum(one.per_second for one in bare) / len(bare)
+    ratio = real.per_second / bare_per_second
     slow_disk = disk["p50_ms"] > SLOW_DISK_MS
-    target = _slow_disk_target(bare, disk) if slow_disk else RATIO_TARGET
+    target = _slow_disk_target(bare_per_second, disk) if slow_disk else RATIO_TARGET
     bench.report(
         "durable logs a second, 16 connections",
         per_second=real.per_second,
@@ -45,8 +52,8 @@ def _report(bench: Bench, real: Load, bare: Load, disk: dict[str, float], size: 
         errors=real.errors,
         logs_kept=kept,
         body_bytes=size,
-        yardstick_bare_per_second=bare.per_second,
-        yardstick_bare_p99_ms=bare.p99_ms,
+        yardstick_bare_per_second=[one.per_second for one in bare],
+        yardstick_bare_p99_ms=[one.p99_ms for one in bare],
         ratio=round(ratio, 3),
         target_ratio=round(target, 3),
         target_p99_ms=P99_TARGET_MS,
@@ -61,10 +68,10 @@ def _report(bench: Bench, real: Load, bare: Load, disk: dict[str, float], size: 
     )
 
 
-def _slow_disk_target(bare: Load, disk: dict[str, float]) -> float:
+def _slow_disk_target(bare_per_second: float, disk: dict[str, float]) -> float:
     """0.8 of a bare route that also waits for one fdatasync a group of all connections."""
-    group_s = CONNECTIONS / bare.per_second + disk["p50_ms"] / 1000
-    return SLOW_DISK_RATIO_TARGET * (CONNECTIONS / group_s) / bare.per_second
+    group_s = CONNECTIONS / bare_per_second + disk["p50_ms"] / 1000
+    return SLOW_DISK_RATIO_TARGET * (CONNECTIONS / group_s) / bare_per_second
 
 
 def _log_once(service: Service, body: bytes) -> int:
