@@ -14,7 +14,18 @@ from api.deps import Service
 from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
-from api.routers import folders, health, imports, new_sheets, request_logs, sheets, tables, templates
+from api.routers import (
+    audit,
+    folders,
+    health,
+    imports,
+    new_sheets,
+    request_logs,
+    sheets,
+    tables,
+    templates,
+    webhooks,
+)
 from api.routers.request_logs import LOG_REQUEST_PATH
 from pipelines.runs import Runs
 from storage.domain.errors import PromptlakeError
@@ -66,7 +77,19 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
     # fixed paths come before parameter paths
-    for family in (docs, health, folders, templates, request_logs, tables, imports, new_sheets, sheets):
+    for family in (
+        docs,
+        health,
+        folders,
+        templates,
+        request_logs,
+        tables,
+        imports,
+        new_sheets,
+        sheets,
+        webhooks,
+        audit,
+    ):
         app.include_router(family.router)
     describe(app)
     return app

@@ -4,12 +4,16 @@ import re
 from collections.abc import Mapping
 from uuid import UUID
 
+from storage.deliveries import get_delivery
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.sheets import get_sheet
 from storage.store import Store
 from storage.tables import check_table
+from storage.webhooks import get_webhook
 
+# any more would not fit the catalog's 64 bits
+_MOST_DIGITS = 18
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
@@ -23,6 +27,28 @@ def path_uuid(params: Mapping[str, str], name: str) -> UUID:
     if not _UUID.fullmatch(text):
         raise NotFound(f"No such {name.removesuffix('_id')}")
     return UUID(text)
+
+
+def path_number(params: Mapping[str, str], name: str) -> int:
+    """Return a numeric id of the path.
+
+    Raises:
+        NotFound: it is no number that an id can be.
+    """
+    text = params[name]
+    if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
+        raise NotFound(f"No such {name.removesuffix('_id')}")
+    return int(text)
+
+
+def webhook_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {webhook_id}."""
+    get_webhook(store, who, path_number(params, "webhook_id"))
+
+
+def delivery_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {webhook_id} and {delivery_id}."""
+    get_delivery(store, who, path_number(params, "webhook_id"), path_number(params, "delivery_id"))
 
 
 def table_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:

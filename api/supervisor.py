@@ -53,6 +53,9 @@ class Supervisor:
             for index in range(settings.workers)
         ]
         found.append(Program(_INSTANCE, [*python, "pipelines.instance"], dagster_env, once=True))
+        # not before Dagster's storage is made: the first seconds belong to the API
+        deliveries = [*python, "pipelines.deliveries"]
+        found.append(Program("webhooks", deliveries, dagster_env, gate=self._instance_is_made))
         gates: dict[str, Callable[[], bool]] = dict.fromkeys(
             ("dagster-ui", "dagster-daemon"), self._code_is_served
         )

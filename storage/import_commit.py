@@ -18,6 +18,7 @@ from storage.engine.rows.segments import insert_segments
 from storage.engine.rows.sheets import find_sheet_by_no, update_sheet
 from storage.engine.rows.tables import touch_table
 from storage.engine.snapshots import commit
+from storage.import_events import record_import_succeeded
 from storage.operations import ClaimRefused, succeed
 from storage.store import Store
 from storage.versions import record_version
@@ -93,6 +94,9 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
         )
         touch_table(connection, sheet.table_no, now)
         _audit(connection, operation, sheet, imported, now)
+        record_import_succeeded(
+            connection, store, operation, rows_added=imported.row_count, row_count=manifest.row_count
+        )
         after = find_sheet_by_no(connection, sheet.no)
     if after is None:
         raise RuntimeError("the sheet just written is gone")

@@ -28,6 +28,7 @@ from storage.engine.rows.operations import (
     update_owned,
     update_queued,
 )
+from storage.import_events import record_import_failed
 from storage.store import Store
 
 
@@ -191,6 +192,7 @@ def fail_within(connection: Connection, store: Store, no: int, attempt: int, mes
     failed = update_open(connection, no, attempt, values)
     if failed:
         release_sheet(connection, no)
+        record_import_failed(connection, store, no, message)
     return failed
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from storage.domain.targets import parse_allowed
+
 PREFIX = "PROMPTLAKE_"
 SHORTEST_KEY = 32
 
@@ -63,6 +65,11 @@ class Settings:
     flush_after_s: float = field(
         default=30.0, metadata={"help": "age of the oldest unflushed log that starts a flush"}
     )
+    webhook_allow: str = field(
+        default="",
+        metadata={"help": "private networks and host names that webhooks may reach, separated by commas"},
+    )
+    webhook_days: int = field(default=30, metadata={"help": "days that ended webhook deliveries are kept"})
     upload_days: int = field(default=7, metadata={"help": "days that uploads are kept for re-execution"})
     run_days: int = field(default=30, metadata={"help": "days that ended Dagster runs are kept"})
     log_level: str = field(default="INFO", metadata={"help": "lowest level of the service's log lines"})
@@ -130,6 +137,10 @@ def checked(settings: Settings) -> Settings:
         raise SettingError(f"PROMPTLAKE_API_KEY must have at least {SHORTEST_KEY} characters")
     if settings.run_launcher not in {"warm", "stock"}:
         raise SettingError("PROMPTLAKE_RUN_LAUNCHER must be `warm` or `stock`")
+    try:
+        parse_allowed(settings.webhook_allow)
+    except ValueError as error:
+        raise SettingError(f"PROMPTLAKE_WEBHOOK_ALLOW: {error}") from error
     if settings.workers < 1:
         raise SettingError("PROMPTLAKE_WORKERS must be at least 1")
     return settings

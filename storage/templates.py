@@ -25,6 +25,7 @@ from storage.engine.rows.prompts import (
 )
 from storage.external_ids import attach_external_ids
 from storage.folders import check_folder
+from storage.prompt_events import record_publication
 from storage.store import Store
 
 KIND = "prompt"
@@ -66,6 +67,7 @@ def publish(store: Store, who: Principal, publication: Publication) -> PromptVer
                 "created_at": now,
             },
         )
+        labels_before = select_labels(connection, prompt_id)
         for label in dict.fromkeys(publication.release_labels):
             put_label(connection, prompt_id, label, version_id, now)
         attach_external_ids(connection, who, KIND, prompt_id, publication.external_ids)
@@ -82,7 +84,9 @@ def publish(store: Store, who: Principal, publication: Publication) -> PromptVer
                 "release_labels": list(publication.release_labels),
             },
         )
-        return _get_version(connection, who, publication.prompt_name, number=number)
+        published = _get_version(connection, who, publication.prompt_name, number=number)
+        record_publication(connection, store, who, published, publication.release_labels, labels_before)
+    return published
 
 
 def _ensure_prompt(connection: Connection, store: Store, who: Principal, publication: Publication) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from storage.audit import record_audit
+from storage.audit import record_audit, record_operator_audit
 from storage.domain.errors import Conflict, NotFound
 from storage.domain.keys import (
     ApiKey,
@@ -48,7 +48,21 @@ def create_workspace(store: Store, name: str) -> Workspace:
     with store.catalog.transaction() as connection:
         if find_workspace_id(connection, name) is not None:
             raise Conflict(f"A workspace named {name} exists")
-        return insert_workspace(connection, name, store.now())
+        return _new_workspace(connection, store, name, by="command line")
+
+
+def _new_workspace(connection: Connection, store: Store, name: str, *, by: str) -> Workspace:
+    made = insert_workspace(connection, name, store.now())
+    record_operator_audit(
+        connection,
+        store,
+        workspace_id=made.id,
+        action="create",
+        kind="workspace",
+        entity_id=made.id,
+        details={"name": name, "by": by},
+    )
+    return made
 
 
 def bootstrap(store: Store) -> str | None:
@@ -59,10 +73,10 @@ def bootstrap(store: Store) -> str | None:
     with store.catalog.transaction() as connection:
         if select_workspaces(connection):
             return None
-        workspace = insert_workspace(connection, DEFAULT_WORKSPACE, store.now())
+        workspace = _new_workspace(connection, store, DEFAULT_WORKSPACE, by="first start")
         user_id = ensure_user(connection, workspace.id, "admin", None, store.now())
         key = store.settings.api_key or new_key()
-        insert_key(
+        key_id = insert_key(
             connection,
             {
                 "workspace_id": workspace.id,
@@ -73,6 +87,7 @@ def bootstrap(store: Store) -> str | None:
                 "created_at": store.now(),
             },
         )
+        _audit_key(connection, store, key_id, "create", by="first start")
     return None if store.settings.api_key else key
 
 
@@ -171,7 +186,15 @@ def find_key(store: Store, key: str) -> KeyFacts | None:
         return find_key_facts(connection, sha256=key_sha256(key))
 
 
-def _audit_key(connection: Connection, store: Store, key_id: int, action: str, **details: int) -> None:
+def _audit_key(
+    connection: Connection,
+    store: Store,
+    key_id: int,
+    action: str,
+    *,
+    by: str = "command line",
+    **details: int,
+) -> None:
     facts = find_key_facts(connection, key_id=key_id)
     if facts is None:
         raise NotFound(f"No key has the id {key_id}")
@@ -182,5 +205,5 @@ def _audit_key(connection: Connection, store: Store, key_id: int, action: str, *
         action=action,
         kind="api_key",
         entity_id=key_id,
-        details={"by": "command line", **details},
+        details={"by": by, **details},
     )

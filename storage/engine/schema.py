@@ -294,12 +294,86 @@ operations = sa.Table(
     **_NEVER_REUSED,
 )
 
+webhooks = sa.Table(
+    "webhooks",
+    metadata,
+    _id(),
+    _workspace(),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("url", sa.String(2048), nullable=False),
+    sa.Column("event_types", sa.JSON, nullable=False),
+    # kept as they are, for they sign; emptied when the webhook is deleted
+    sa.Column("secret", sa.String(128), nullable=False),
+    sa.Column("previous_secret", sa.String(128)),
+    _time("previous_secret_until", nullable=True),
+    _time("created_at"),
+    _time("deleted_at", nullable=True),
+    sa.Index("ix_webhooks_workspace", "workspace_id", "id"),
+    **_NEVER_REUSED,
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    _no(),
+    sa.Column("id", sa.Uuid, nullable=False, unique=True),
+    _workspace(),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    sa.Column("event_type", sa.String(64), nullable=False),
+    # what it happened to, such as `prompt:12`: deliveries of one object keep their order
+    sa.Column("object_key", sa.String(128), nullable=False),
+    sa.Column("details", sa.JSON, nullable=False),
+    _time("created_at"),
+    **_NEVER_REUSED,
+)
+
+_UNENDED = sa.text("ended_at IS NULL")
+
+deliveries = sa.Table(
+    "deliveries",
+    metadata,
+    _id(),
+    sa.Column("webhook_id", sa.ForeignKey("webhooks.id"), nullable=False),
+    sa.Column("event_no", sa.ForeignKey("events.no"), nullable=False, index=True),
+    sa.Column("object_key", sa.String(128), nullable=False),
+    sa.Column("status", sa.String(16), nullable=False),
+    sa.Column("redelivery_of", _NO),
+    sa.Column("attempts", sa.Integer, nullable=False),
+    # when to try next; null behind an earlier one of the same object. A claim moves it on by its lease.
+    _time("due_at", nullable=True),
+    _time("give_up_at"),
+    # set while an attempt is under way
+    _time("claimed_at", nullable=True),
+    _time("last_attempt_at", nullable=True),
+    sa.Column("response_status", sa.Integer),
+    # the first 64 KB of the last answer
+    sa.Column("response_body", sa.LargeBinary),
+    sa.Column("error", sa.String(500)),
+    _time("created_at"),
+    _time("ended_at", nullable=True),
+    sa.Index("ix_deliveries_webhook", "webhook_id", "id"),
+    sa.Index("ix_deliveries_due", "due_at", sqlite_where=_UNENDED, postgresql_where=_UNENDED),
+    sa.Index(
+        "ix_deliveries_webhook_due", "webhook_id", "due_at", sqlite_where=_UNENDED, postgresql_where=_UNENDED
+    ),
+    sa.Index(
+        "ix_deliveries_order",
+        "webhook_id",
+        "object_key",
+        "id",
+        sqlite_where=_UNENDED,
+        postgresql_where=_UNENDED,
+    ),
+    **_NEVER_REUSED,
+)
+
 audit_entries = sa.Table(
     "audit_entries",
     metadata,
     _id(),
     _workspace(),
-    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    # null: the operator, at the command line
+    sa.Column("user_id", sa.ForeignKey("users.id")),
     sa.Column("action", sa.String(32), nullable=False),
     sa.Column("kind", sa.String(32), nullable=False),
     sa.Column("entity_id", sa.String(64), nullable=False),

@@ -58,6 +58,17 @@ def _request(client: TestClient, _ids: Ids) -> int:
     return int(answer.json()["id"])
 
 
+def _webhook(client: TestClient, ids: Ids) -> int:
+    body = {"url": "https://93.184.215.14/hook", "event_types": ["prompt_template_version_created"]}
+    return client.post("/api/public/v2/webhooks", json=body).json()["id"]
+
+
+def _delivery(client: TestClient, ids: Ids) -> int:
+    _prompt(client, ids)
+    (found,) = client.get(f"/api/public/v2/webhooks/{ids['webhook_id']}/deliveries").json()["data"]
+    return found["id"]
+
+
 # In order: a later one may use the ids of those before it.
 MAKERS: dict[str, Maker] = {
     "identifier": _prompt,
@@ -66,6 +77,8 @@ MAKERS: dict[str, Maker] = {
     "cell_id": _cell,
     "operation_id": _operation,
     "request_id": _request,
+    "webhook_id": _webhook,
+    "delivery_id": _delivery,
 }
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from storage.domain.operations import ENDED, FAILED, QUEUED, RUNNING, Operation
 from storage.engine.catalog import Connection, new_no
-from storage.engine.schema import operations, sheets
+from storage.engine.schema import operations, sheets, tables
 
 
 def insert_operation(connection: Connection, values: dict[str, Any]) -> Operation:
@@ -86,6 +86,17 @@ def find_sheet_id(connection: Connection, operation_no: int) -> UUID | None:
         operations.c.no == operation_no, operations.c.sheet_no == sheets.c.no
     )
     return connection.execute(query).scalar_one_or_none()
+
+
+def find_written(connection: Connection, operation_no: int) -> tuple[UUID, UUID] | None:
+    """Return the public ids of the table and the sheet that an operation writes, deleted or not."""
+    query = sa.select(tables.c.id, sheets.c.id).where(
+        operations.c.no == operation_no,
+        operations.c.sheet_no == sheets.c.no,
+        sheets.c.table_no == tables.c.no,
+    )
+    row = connection.execute(query).first()
+    return None if row is None else (row[0], row[1])
 
 
 def update_failed(connection: Connection, operation: Operation, run_id: str, values: dict[str, Any]) -> bool:

@@ -1,0 +1,154 @@
+"""The audit trail: every route that changes something leaves an entry, and administrators read them.
+
+A new route that changes something needs a line in `BODIES`, or in `UNTOLD` with the reason.
+"""
+
+import re
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from starlette.testclient import TestClient
+
+from api.openapi import operations
+from storage.audit import record_audit
+from storage.domain.keys import Principal
+from storage.store import Store
+from storage.workspaces import create_key, create_workspace, find_key, revoke_key, rotate_key
+from tests.api.test_isolation import MAKERS
+from tests.conftest import KEY
+
+AUDIT = "/api/public/v2/audit"
+BLUEPRINT = {"type": "completion", "content": [{"type": "text", "text": "Say {x}"}]}
+HOOK = {"url": "https://93.184.215.14/", "event_types": ["report_finished"]}
+
+# What a call that succeeds sends, by method and path; None: no body.
+BODIES: dict[str, Any] = {
+    "post /api/public/v2/folders": {"name": "Support"},
+    "post /rest/prompt-templates": {
+        "prompt_template": {"prompt_name": "fresh"},
+        "prompt_version": {"prompt_template": BLUEPRINT},
+    },
+    "post /api/public/v2/tables": {},
+    "delete /api/public/v2/tables/{table_id}": None,
+    "post /api/public/v2/tables/{table_id}/sheets": {},
+    "delete /api/public/v2/tables/{table_id}/sheets/{sheet_id}": None,
+    "delete /api/public/v2/tables/{table_id}/sheets/{sheet_id}/operations/{operation_id}": None,
+    "post /api/public/v2/webhooks": HOOK,
+    "delete /api/public/v2/webhooks/{webhook_id}": None,
+    "post /api/public/v2/webhooks/{webhook_id}/rotate-secret": None,
+    "post /api/public/v2/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": None,
+}
+UNTOLD = {
+    "post /log-request": "a log is its own record, of which there are thousands a second",
+    "post /prompt-templates/{identifier}": "reads: fills in variables",
+}
+
+
+def entries(client: TestClient, **query: Any) -> list[dict[str, Any]]:
+    return list(client.get(AUDIT, params={"limit": 100} | query).json()["data"])
+
+
+def made_ids(client: TestClient) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for name, make in MAKERS.items():
+        made[name] = quote(str(make(client, made)), safe="")
+    return made
+
+
+def test_every_route_that_changes_something_leaves_an_entry(client: TestClient) -> None:
+    silent = []
+    walked = set()
+    for method, path, operation in operations(client.get("/openapi.json").json()):
+        name = f"{method} {path}"
+        if method == "get" or "x-scope" not in operation or name in UNTOLD:
+            continue
+        assert name in BODIES, (
+            f"teach BODIES a call of {name} that succeeds, or UNTOLD why it leaves no entry"
+        )
+        walked.add(name)
+        ids = made_ids(client) if "{" in path else {}
+        last = entries(client)[0]["id"]
+        url = re.sub(r"{(\w+)[^}]*}", lambda found, ids=ids: ids[found[1]], path)
+        answer = client.request(method, url, json=BODIES[name])
+        assert answer.status_code < 300, f"{name}: {answer.text}"
+        if entries(client)[0]["id"] == last:
+            silent.append(name)
+    assert walked == set(BODIES), f"no such route: {set(BODIES) - walked}"
+    assert silent == []
+
+
+def test_a_refused_call_leaves_none(client: TestClient) -> None:
+    before = entries(client)
+    assert client.post("/api/public/v2/folders", json={"name": ""}).status_code == 422
+    assert client.post("/api/public/v2/folders", json={"name": "x", "parent_id": 99}).status_code == 404
+    assert entries(client) == before
+
+
+def test_an_entry_tells_who_did_what_to_which_entity_and_when(client: TestClient, store: Store) -> None:
+    key = create_key(store, user="ann", email="ann@example.com", scopes=["write"])[1]
+    folder = client.post("/api/public/v2/folders", json={"name": "x"}, headers={"X-API-KEY": key}).json()
+    (entry,) = entries(client, kind="folder")
+    facts = find_key(store, key)
+    assert facts is not None
+    assert entry["user_id"] == facts.principal.user_id
+    assert entry["created_by"] == "ann@example.com"
+    assert (entry["action"], entry["entity_id"]) == ("create", str(folder["id"]))
+    assert entry["created_at"].endswith("Z")
+
+
+def test_keys_and_workspaces_are_told_of(client: TestClient, store: Store) -> None:
+    created, _ = create_key(store)
+    rotated, _ = rotate_key(store, created.id)
+    revoke_key(store, rotated.id)
+    told = [(e["action"], e["entity_id"]) for e in entries(client, kind="api_key")]
+    assert told[:3] == [("revoke", str(rotated.id)), ("rotate", str(rotated.id)), ("create", str(created.id))]
+    (first_key,) = told[3:]
+    assert first_key[0] == "create"
+    (workspace,) = entries(client, kind="workspace")
+    assert (workspace["user_id"], workspace["details"]["by"]) == (None, "first start")
+    create_workspace(store, "other")
+    assert len(entries(client, kind="workspace")) == 1
+
+
+def test_pages_lead_back_to_the_first_entry_and_on_again(
+    client: TestClient, who: Principal, store: Store
+) -> None:
+    with store.catalog.transaction() as connection:
+        for number in range(25):
+            record_audit(connection, store, who, action="update", kind="thing", entity_id=number)
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = client.get(
+            AUDIT, params={"kind": "thing", "limit": 10, **({"cursor": cursor} if cursor else {})}
+        )
+        body = page.json()
+        seen += [entry["entity_id"] for entry in body["data"]]
+        cursor = body["pagination"]["next_cursor"]
+        if not body["pagination"]["has_more"]:
+            break
+    assert seen == [str(number) for number in reversed(range(25))]
+    back = client.get(
+        AUDIT, params={"kind": "thing", "limit": 10, "cursor": body["pagination"]["prev_cursor"]}
+    )
+    assert [entry["entity_id"] for entry in back.json()["data"]] == [str(n) for n in reversed(range(5, 15))]
+
+
+@pytest.fixture
+def who(store: Store) -> Principal:
+    facts = find_key(store, KEY)
+    assert facts is not None
+    return facts.principal
+
+
+def test_only_administrators_read_it_and_only_their_workspace(
+    client: TestClient, store: Store, foreign_key: str
+) -> None:
+    reader = {"X-API-KEY": create_key(store, scopes=["read", "write"])[1]}
+    assert client.get(AUDIT, headers=reader).status_code == 403
+    client.post("/api/public/v2/folders", json={"name": "x"})
+    foreign = client.get(AUDIT, headers={"X-API-KEY": foreign_key}).json()["data"]
+    assert {entry["kind"] for entry in foreign} == {"workspace", "api_key"}
+    assert client.get(AUDIT, params={"limit": 101}).status_code == 422
+    assert client.get(AUDIT, params={"cursor": "x"}).json()["error"] == "invalid_cursor"
