@@ -118,6 +118,7 @@ def role(process: psutil.Process) -> str:
 
 
 _ROLES = {
+    "tests.bench.bare": "bare",
     "api.supervisor": "supervisor",
     "api.server": "api",
     "api.serve": "api",
