@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from api import cli_sql
 from api.doctor import examine, say
 from api.up import start
 from storage import workspaces
@@ -167,6 +168,34 @@ def workspaces_list(home: Path | None) -> None:
     with open_store_or_exit(home) as store:
         for workspace in workspaces.list_workspaces(store):
             click.echo(f"{workspace.id}\t{workspace.name}")
+
+
+@main.command("sql")
+@_HOME
+@click.option("--workspace", default=workspaces.DEFAULT_WORKSPACE, show_default=True)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(cli_sql.FORMATS),
+    help="Default: by the name of the output, else a table.",
+)
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write (csv or parquet)."
+)
+@click.argument("query", required=False)
+def sql(home: Path | None, workspace: str, kind: str | None, output: Path | None, query: str | None) -> None:
+    """Query the logs of a workspace with DuckDB, exact to the last answered log.
+
+    The views are request_logs, scores and request_logs_as_of. Without QUERY statements are read from
+    standard input, or asked for at a prompt when that is a terminal.
+    """
+    chosen = cli_sql.chosen_format(kind, output)
+    with open_store_or_exit(home) as store:
+        if query is None and sys.stdin.isatty():
+            cli_sql.prompt(store, workspace, chosen)
+        else:
+            text = sys.stdin.read() if query is None else query
+            cli_sql.run(store, workspace, text, chosen, output)
 
 
 if __name__ == "__main__":

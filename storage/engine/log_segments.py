@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from storage.engine.data_root import DataRoot
-from storage.engine.log_sql import arrow_tail, duck, quoted, spread
+from storage.engine.log_sql import arrow_tail, duck, quoted, spread, spread_scores
 from storage.engine.rows.log_segments import LOGS, SCORES, ScoreRow, Segment
 from storage.engine.rows.log_tail import TailRow
 
@@ -23,10 +23,7 @@ ROW_GROUP_ROWS = 4096
 _OPTIONS = f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
 _READ_BYTES = 1_048_576
 _LOG_QUERY = f"{spread('rows_')} ORDER BY id"
-_SCORE_QUERY = (
-    "SELECT request_id, name, score, make_timestamptz(updated_us) AS updated_at, change "
-    "FROM rows_ ORDER BY change"
-)
+_SCORE_QUERY = f"{spread_scores('rows_')} ORDER BY change"
 
 
 def write_log_segments(
@@ -57,7 +54,7 @@ def write_score_segments(
     written = []
     with duck() as connection:
         for workspace_id, some in _by_workspace(rows):
-            connection.register("rows_", _arrow_scores(some))
+            connection.register("rows_", arrow_scores(some))
             ids = (some[0].change, some[-1].change)
             written.append(
                 _write(connection, data, _SCORE_QUERY, new_id(), workspace_id, SCORES, ids, now_us)
@@ -89,7 +86,7 @@ def _write(
     return Segment(segment_id, workspace_id, kind, key, *ids, rows, size, digest, now_us)
 
 
-def _arrow_scores(rows: Sequence[ScoreRow]) -> pa.Table:
+def arrow_scores(rows: Sequence[ScoreRow]) -> pa.Table:
     return pa.table(
         {
             "request_id": pa.array([row.request_id for row in rows], pa.int64()),

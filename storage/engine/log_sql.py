@@ -1,7 +1,9 @@
 """DuckDB over logs: the tail as Arrow, its JSON spread into columns, segments by explicit list."""
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -45,6 +47,13 @@ def spread(relation: str) -> str:
     return f"SELECT {columns} FROM (SELECT id, created_us, json_transform_strict(body, '{_STRUCTURE}') AS b FROM {relation})"  # noqa: E501, S608
 
 
+def spread_scores(relation: str) -> str:
+    """SELECT of changed scores from a relation of `arrow_scores`."""
+    return (
+        f"SELECT request_id, name, score, make_timestamptz(updated_us) AS updated_at, change FROM {relation}"  # noqa: S608
+    )
+
+
 def empty(columns: Sequence[PromisedColumn]) -> str:
     """SELECT of no row, typed: what a view says before the first flush."""
     nulls = ", ".join(f'CAST(NULL AS {column.type}) AS "{column.name}"' for column in columns)
@@ -83,16 +92,18 @@ def arrow_tail(rows: Sequence[TailRow]) -> pa.Table:
 
 
 @contextmanager
-def duck(*, threads: int = 2, memory: str = "1GB") -> Iterator[duckdb.DuckDBPyConnection]:
+def duck(*, threads: int = 2, memory: str | None = "1GB") -> Iterator[duckdb.DuckDBPyConnection]:
     """Open an in-memory DuckDB that speaks UTC and fetches nothing from outside."""
-    connection = duckdb.connect(
-        config={
-            "threads": threads,
-            "memory_limit": memory,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-        }
-    )
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "threads": threads,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        # not the working folder, which may be anybody's
+        "temp_directory": str(Path(tempfile.gettempdir()) / "promptlake-spill"),
+    }
+    if memory is not None:
+        config["memory_limit"] = memory
+    connection = duckdb.connect(config=config)
     try:
         connection.execute("SET TimeZone = 'UTC'")
         yield connection

@@ -1,6 +1,7 @@
 """The DuckDB file of a workspace: views with explicit file lists, replaced as one by a rename."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import duckdb
@@ -14,11 +15,22 @@ from storage.engine.log_sql import (
     latest_scores,
     quoted,
     segments,
+    spread_scores,
 )
 from storage.engine.rows.log_segments import LOGS, SCORES, Segment
 
 # The oldest storage format that DuckDB 1.x reads: ad hoc users come with what they have.
 _STORAGE_VERSION = "v1.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Unflushed:
+    """What is in no segment yet: a SELECT of logs, the name of a relation of scores, how many logs."""
+
+    logs: str
+    scores: str
+    rows: int
+    last_id: int | None
 
 
 def view_key(workspace: str) -> str:
@@ -46,17 +58,16 @@ def create_views(
     data: DataRoot,
     named: Sequence[Segment],
     as_of: datetime,
-    *,
-    tail: str | None = None,
+    unflushed: Unflushed | None = None,
 ) -> None:
-    """Create the three views in a schema; `tail` is a SELECT of logs that are in no segment yet."""
+    """Create the three views in a schema, over segments and what is in none yet."""
     logs = segments(_paths(data, named, LOGS), LOG_NAMES, LOG_COLUMNS)
-    if tail:
-        logs = f"{logs} UNION ALL {tail}"
+    if unflushed:
+        logs = f"{logs} UNION ALL {unflushed.logs}"
     for name, query in (
         ("request_logs", logs),
-        ("scores", _scores(_paths(data, named, SCORES))),
-        ("request_logs_as_of", _as_of(named, as_of)),
+        ("scores", _scores(_paths(data, named, SCORES), unflushed)),
+        ("request_logs_as_of", _as_of(named, as_of, unflushed)),
     ):
         connection.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {query}")
 
@@ -65,18 +76,21 @@ def _paths(data: DataRoot, named: Sequence[Segment], kind: str) -> list[str]:
     return [str(data.path(segment.key)) for segment in named if segment.kind == kind]
 
 
-def _scores(paths: Sequence[str]) -> str:
-    if not paths:
-        return empty(SCORE_COLUMNS)
-    return latest_scores(f"SELECT * FROM read_parquet([{', '.join(quoted(path) for path in paths)}])")  # noqa: S608
+def _scores(paths: Sequence[str], unflushed: Unflushed | None) -> str:
+    files = ", ".join(quoted(path) for path in paths)
+    sources = [f"SELECT * FROM read_parquet([{files}])"] if paths else []  # noqa: S608
+    if unflushed:
+        sources.append(spread_scores(unflushed.scores))
+    return latest_scores(" UNION ALL ".join(sources)) if sources else empty(SCORE_COLUMNS)
 
 
-def _as_of(named: Sequence[Segment], as_of: datetime) -> str:
+def _as_of(named: Sequence[Segment], as_of: datetime, unflushed: Unflushed | None) -> str:
     logs = [segment for segment in named if segment.kind == LOGS]
-    values = (
-        quoted(as_of.isoformat()),
-        str(max((segment.last_id for segment in logs), default="NULL")),
-        str(sum(segment.rows for segment in logs)),
-    )
+    last_ids = [segment.last_id for segment in logs]
+    rows = sum(segment.rows for segment in logs)
+    if unflushed and unflushed.last_id is not None:
+        last_ids.append(unflushed.last_id)
+        rows += unflushed.rows
+    values = (quoted(as_of.isoformat()), str(max(last_ids, default="NULL")), str(rows))
     pairs = zip(values, AS_OF_COLUMNS, strict=True)
     return "SELECT " + ", ".join(f'CAST({value} AS {c.type}) AS "{c.name}"' for value, c in pairs)

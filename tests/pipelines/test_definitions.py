@@ -1,0 +1,77 @@
+"""What a data engineer finds in Dagster, and what its sensors decide, on a real instance."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance, SkipReason, build_sensor_context
+
+from pipelines import resources
+from pipelines.definitions import defs
+from pipelines.defs.checks import log_segments_are_whole, sheet_segments_are_whole
+from pipelines.defs.operations import outbox
+from pipelines.defs.request_logs import flush_sensor
+from storage.store import Store
+
+FOUND = """\
+asset request_log_segments
+asset sheet_snapshots [sheets]
+check request_log_segments:log_segments_are_whole
+check sheet_snapshots:sheet_segments_are_whole
+job flush_request_logs
+job import_sheet
+job probe
+job retention
+job sweep
+job verify_segments
+schedule retention_daily 10 3 * * *
+schedule sweep_daily 25 3 * * *
+schedule verify_segments_daily 40 3 * * *
+sensor canceled_runs every 60 s
+sensor failed_runs every 60 s
+sensor flush every 10 s
+sensor outbox every 10 s
+"""
+
+
+@pytest.fixture
+def instance(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[DagsterInstance]:
+    """A Dagster instance beside the test's store, which the definitions use."""
+    for name, text in store.settings.env().items():
+        monkeypatch.setenv(name, text)
+    resources.process_store.cache_clear()
+    (tmp_path / "instance").mkdir()
+    with DagsterInstance.local_temp(str(tmp_path / "instance")) as instance:
+        yield instance
+    resources.process_store().close()
+    resources.process_store.cache_clear()
+
+
+def test_the_graph_of_assets_and_what_moves_it() -> None:
+    repository = defs.get_repository_def()
+    found = []
+    for key, node in ((node.key, node) for node in repository.asset_graph.asset_nodes):
+        partitions = getattr(node.partitions_def, "name", None)
+        found.append(f"asset {key.to_user_string()}" + (f" [{partitions}]" if partitions else ""))
+    found += [f"check {key.to_user_string()}" for key in repository.asset_graph.asset_check_keys]
+    found += [f"job {name}" for name in repository.job_names if not name.startswith("__")]
+    found += [f"schedule {one.name} {one.cron_schedule}" for one in repository.schedule_defs]
+    found += [f"sensor {one.name} every {one.minimum_interval_seconds} s" for one in repository.sensor_defs]
+    assert "\n".join(sorted(found)) + "\n" == FOUND
+
+
+def test_every_job_executes_in_the_process_of_its_run() -> None:
+    repository = defs.get_repository_def()
+    assert {job.executor_def.name for job in repository.get_all_jobs()} == {"in_process"}
+
+
+def test_sensors_say_in_words_why_they_do_nothing(instance: DagsterInstance) -> None:
+    for one in (outbox, flush_sensor):
+        skipped = one(build_sensor_context(instance=instance))
+        assert isinstance(skipped, SkipReason)
+        assert skipped.skip_message
+
+
+def test_checks_of_an_empty_store_pass(instance: DagsterInstance) -> None:
+    for check in (log_segments_are_whole, sheet_segments_are_whole):
+        assert check(store=resources.StoreResource()).passed
