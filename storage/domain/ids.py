@@ -6,6 +6,7 @@ refused. Ids are stored by clients: this encoding must never change.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from uuid import UUID
 
@@ -43,13 +44,21 @@ def find_cell_address(key: bytes, cell: UUID) -> CellAddress | None:
 
 
 def _mac(key: bytes, payload: int) -> int:
-    digest = blake2b(payload.to_bytes(10, "big"), digest_size=8, key=key, person=b"cell-mac").digest()
-    return int.from_bytes(digest, "big") >> (64 - _MAC_BITS)
+    hasher = _hasher(key, b"cell-mac", 8).copy()
+    hasher.update(payload.to_bytes(10, "big"))
+    return int.from_bytes(hasher.digest(), "big") >> (64 - _MAC_BITS)
 
 
 def _mask(key: bytes, mac: int) -> int:
-    digest = blake2b(mac.to_bytes(6, "big"), digest_size=10, key=key, person=b"cell-mask").digest()
-    return int.from_bytes(digest, "big")
+    hasher = _hasher(key, b"cell-mask", 10).copy()
+    hasher.update(mac.to_bytes(6, "big"))
+    return int.from_bytes(hasher.digest(), "big")
+
+
+@lru_cache(maxsize=8)
+def _hasher(key: bytes, person: bytes, digest_bytes: int) -> blake2b:
+    # keying a hash costs more than hashing a payload, and a page of rows has thousands of ids
+    return blake2b(digest_size=digest_bytes, key=key, person=person)
 
 
 def _pack(bits: int) -> UUID:

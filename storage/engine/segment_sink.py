@@ -110,7 +110,10 @@ class _Group:
         self._stack = ExitStack()
         path = self._stack.enter_context(writing_segment(data, key))
         try:
-            self._writer = pq.ParquetWriter(path, self._schema, compression=COMPRESSION)
+            # least and greatest values of long texts would swell a footer that every reader keeps
+            self._writer = pq.ParquetWriter(
+                path, self._schema, compression=COMPRESSION, write_statistics=False
+            )
         except BaseException as error:
             self._leave(error)
             raise

@@ -16,8 +16,8 @@ from storage.domain.imports import ImportedField, ImportedSegment
 from storage.engine.data_root import DataRoot
 
 FOLDER = "sheets"
-ROWS_PER_GROUP = 16_384
-"""One cell costs at most the decoding of one column of one group."""
+ROWS_PER_GROUP = 4_096
+"""A cell costs the decoding of one column of one group, a page that of all: 3 ms for ten, at 16,384 13 ms."""
 FIELDS_PER_SEGMENT = 64
 COMPRESSION = "zstd"
 _HASH_CHUNK = 1 << 20
@@ -63,6 +63,7 @@ def write_segment(
             path,
             row_group_size=ROWS_PER_GROUP,
             compression=COMPRESSION,
+            write_statistics=False,
         )
     fields = [ImportedField(position, encoding) for position, encoding, _ in columns]
     return describe_segment(data, key, first_row, fields)
