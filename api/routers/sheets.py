@@ -7,7 +7,7 @@ from fastapi import Query
 from starlette.responses import Response
 
 from api.deps import OpenRuns, OpenStore, Who
-from api.paths import cell_path, sheet_path, table_path
+from api.paths import form_only, sheet_path, table_path
 from api.rendering import PlainJson
 from api.routing import guarded_router, needs
 from api.schemas.cells import CellAnswer, RowsAnswer, spell_cell, spell_rows
@@ -32,7 +32,7 @@ def list_sheets(
 
 
 @router.get("/{sheet_id}", summary="Get a sheet")
-@needs("read", path=sheet_path)
+@needs("read", path=form_only("table_id", "sheet_id"))
 def get_sheet(store: OpenStore, who: Who, table_id: UUID, sheet_id: UUID) -> SheetAnswer:
     """Return a sheet with its rows and its current version number."""
     found = sheets.get_sheet(store, who, table_id=table_id, sheet_id=sheet_id)
@@ -100,7 +100,7 @@ def list_rows(
 
 
 @router.get("/{sheet_id}/cells/{cell_id}", summary="Get a cell", response_model=CellAnswer)
-@needs("read", path=cell_path)
+@needs("read", path=form_only("table_id", "sheet_id", "cell_id"))
 def get_cell(store: OpenStore, who: Who, table_id: UUID, sheet_id: UUID, cell_id: UUID) -> Response:
     """Return a cell as it stands now."""
     found = cells.get_cell(store, who, table_id=table_id, sheet_id=sheet_id, cell_id=cell_id)

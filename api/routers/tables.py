@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import Query
 
 from api.deps import OpenRuns, OpenStore, Who
-from api.paths import table_path
+from api.paths import form_only, table_path
 from api.routing import guarded_router, needs
 from api.schemas.base import check_workspace_id
 from api.schemas.pages import Cursor, Limit, Order, PageOut, page_out
@@ -46,7 +46,7 @@ def list_tables(
 
 
 @router.get("/{table_id}", summary="Get a table")
-@needs("read", path=table_path)
+@needs("read", path=form_only("table_id"))
 def get_table(store: OpenStore, who: Who, table_id: UUID) -> TableAnswer:
     """Return a table with the rows of each of its sheets."""
     return TableAnswer(table=TableOut.of(tables.get_table(store, who, table_id)))

@@ -14,12 +14,20 @@ from storage.engine.schema import sheets, tables
 _FIELDS = [*(sheets.c[name] for name in Sheet.__slots__ if name != "table_id"), tables.c.id.label("table_id")]
 _LIVE = sheets.c.deleted_at.is_(None) & tables.c.deleted_at.is_(None)
 _SHEETS = sa.select(*_FIELDS).join(tables, tables.c.no == sheets.c.table_no)
+# built once: every call about a sheet begins with it
+_FIND = _SHEETS.where(
+    sheets.c.id == sa.bindparam("sheet"),
+    tables.c.id == sa.bindparam("table"),
+    tables.c.workspace_id == sa.bindparam("workspace"),
+    _LIVE,
+)
 
 
 def find_sheet(connection: Connection, workspace_id: int, table_id: UUID, sheet_id: UUID) -> Sheet | None:
     """Return the live sheet of that id in that live table of that workspace."""
-    where = (sheets.c.id == sheet_id) & (tables.c.id == table_id) & (tables.c.workspace_id == workspace_id)
-    return _one(connection, where & _LIVE)
+    values = {"workspace": workspace_id, "table": table_id, "sheet": sheet_id}
+    row = connection.execute(_FIND, values).mappings().first()
+    return None if row is None else Sheet(**row)
 
 
 def find_sheet_by_no(connection: Connection, no: int) -> Sheet | None:
