@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.migrate import migrate
+from storage.engine.sandbox.pool import Pool
 from storage.engine.secrets import secret
 from storage.engine.segment_reader import SegmentReader
 from storage.engine.snapshots import Snapshots
@@ -29,12 +30,14 @@ class Store:
     data: DataRoot
     segments: SegmentReader
     snapshots: Snapshots
+    sandbox: Pool
     cell_key: bytes = field(repr=False)
     cursor_key: bytes = field(repr=False)
     now: Callable[[], datetime] = _now
     new_id: Callable[[], UUID] = uuid4
 
     def close(self) -> None:
+        self.sandbox.close()
         self.catalog.close()
         self.logs.close()
 
@@ -58,6 +61,7 @@ def open_store(
         data=data,
         segments=SegmentReader(data),
         snapshots=Snapshots(),
+        sandbox=Pool(),
         cell_key=secret(catalog, "cell_key"),
         cursor_key=secret(catalog, "cursor_key"),
         now=now,

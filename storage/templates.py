@@ -26,6 +26,7 @@ from storage.engine.rows.prompts import (
 from storage.external_ids import attach_external_ids
 from storage.folders import check_folder
 from storage.prompt_events import record_publication
+from storage.sandbox import jinja2_of
 from storage.store import Store
 
 KIND = "prompt"
@@ -49,7 +50,7 @@ def publish(store: Store, who: Principal, publication: Publication) -> PromptVer
         NotFound: the folder is unknown.
         Conflict: another prompt has one of the external ids.
     """
-    blueprint = checked_blueprint(publication.blueprint)
+    blueprint = checked_blueprint(publication.blueprint, jinja2_of(store, who))
     now = store.now()
     with store.catalog.transaction() as connection:
         check_folder(connection, who, publication.folder_id)
@@ -131,9 +132,13 @@ def render(
 
     Raises:
         NotFound: the prompt, the version or the label is unknown.
+        InvalidConfig: a jinja2 text does not render with these values, or meets a limit.
+        Unavailable: no sandbox worker became free.
     """
     version = get_template(store, who, identifier, number=number, label=label)
-    blueprint = version.blueprint if values is None else render_blueprint(version.blueprint, values)
+    blueprint = version.blueprint
+    if values is not None:
+        blueprint = render_blueprint(blueprint, values, jinja2_of(store, who))
     return Rendered(
         version=version,
         blueprint=blueprint,

@@ -5,57 +5,85 @@ A blueprint is the JSON object of the wire: `{type: "completion", content: [bloc
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, cast
 
-from storage.domain.errors import InvalidConfig, invalid
+from storage.domain.errors import invalid
 from storage.domain.templates import F_STRING, JINJA2, parse_template, render_template, variables_of
 
 CHAT, COMPLETION = "chat", "completion"
 MAX_BLUEPRINT_BYTES = 1_048_576
 
 Blueprint = dict[str, Any]
+T = TypeVar("T")
 
 
-def checked_blueprint(given: Mapping[str, Any]) -> Blueprint:
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One text of a blueprint, where it stands and in which language it is written."""
+
+    where: str
+    text: str
+    template_format: str
+
+
+class Jinja2(Protocol):
+    """Evaluates jinja2 texts; it needs a process of its own, so the rules are handed one that does.
+
+    Both raise InvalidConfig: a text does not parse, does not render, or meets a limit; and Unavailable.
+    """
+
+    def variables(self, texts: Sequence[Text]) -> list[tuple[str, ...]]:
+        """The variables that each text reads, in order of first sight."""
+
+    def render(self, texts: Sequence[Text], values: Mapping[str, Any]) -> list[str]:
+        """Each text with its variables filled in."""
+
+
+def checked_blueprint(given: Mapping[str, Any], jinja2: Jinja2) -> Blueprint:
     """Return a blueprint as it is stored: defaults filled in, its input variables extracted.
 
     Raises:
         Invalid: it is over 1 MB as JSON.
-        InvalidConfig: a text of it does not parse, or is a jinja2 template.
+        InvalidConfig: a text of it does not parse.
     """
     if len(json.dumps(given, ensure_ascii=False).encode()) > MAX_BLUEPRINT_BYTES:
         raise invalid("prompt_version.prompt_template", f"is over {MAX_BLUEPRINT_BYTES} bytes as JSON")
     kind = given.get("type") or (CHAT if "messages" in given else COMPLETION)
     stored = {**given, "type": kind, "template_format": given.get("template_format") or F_STRING}
     stored.setdefault("messages" if kind == CHAT else "content", [])
-    return {**stored, "input_variables": list(input_variables(stored))}
+    return {**stored, "input_variables": list(input_variables(stored, jinja2))}
 
 
-def input_variables(blueprint: Mapping[str, Any]) -> tuple[str, ...]:
+def input_variables(blueprint: Mapping[str, Any], jinja2: Jinja2) -> tuple[str, ...]:
     """The names that a blueprint reads, each once, in order of first sight.
 
     Raises:
-        InvalidConfig: a text of it does not parse, or is a jinja2 template.
+        InvalidConfig: a text of it does not parse.
     """
-    names: dict[str, None] = {}
-    if blueprint.get("template_format") == JINJA2:
-        raise _jinja2("prompt_template")
-    for where, text, template_format in _texts(blueprint):
-        if template_format == JINJA2:
-            raise _jinja2(where)
-        names |= dict.fromkeys(variables_of(parse_template(text, where)))
-    return tuple(names)
+    names = _each(
+        list(_texts(blueprint)),
+        lambda text: variables_of(parse_template(text.text, text.where)),
+        jinja2.variables,
+    )
+    return tuple(dict.fromkeys(name for some in names for name in some))
 
 
-def render_blueprint(blueprint: Mapping[str, Any], values: Mapping[str, Any]) -> Blueprint:
+def render_blueprint(blueprint: Mapping[str, Any], values: Mapping[str, Any], jinja2: Jinja2) -> Blueprint:
     """Return the blueprint with every text filled in; a missing variable renders as nothing.
 
     Raises:
-        InvalidConfig: a text of it does not parse, or is a jinja2 template.
+        InvalidConfig: a text of it does not parse, or does not render.
     """
-    input_variables(blueprint)
-    return _with_texts(blueprint, lambda text: render_template(parse_template(text), values))
+    rendered = iter(
+        _each(
+            list(_texts(blueprint)),
+            lambda text: render_template(parse_template(text.text, text.where), values),
+            lambda texts: jinja2.render(texts, values),
+        )
+    )
+    return _with_texts(blueprint, lambda _: next(rendered))
 
 
 def variable_warning(blueprint: Mapping[str, Any], values: Mapping[str, Any] | None) -> str | None:
@@ -80,23 +108,26 @@ def text_of_blocks(blocks: Any) -> str:
     return "".join(block["text"] for block in blocks or [] if _is_text(block))
 
 
-def _jinja2(where: str) -> InvalidConfig:
-    return InvalidConfig(
-        f"{where}: jinja2 templates cannot be published or rendered yet; use template_format f-string"
-    )
+def _each(
+    texts: Sequence[Text], f_string: Callable[[Text], T], jinja2: Callable[[Sequence[Text]], list[T]]
+) -> list[T]:
+    """Treat each text in its language, in order; all jinja2 texts go in one call."""
+    theirs = [text for text in texts if text.template_format == JINJA2]
+    answers = iter(jinja2(theirs) if theirs else ())
+    return [next(answers) if text.template_format == JINJA2 else f_string(text) for text in texts]
 
 
-def _texts(blueprint: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Walk the texts: (where, text, template format)."""
+def _texts(blueprint: Mapping[str, Any]) -> Iterator[Text]:
+    """Walk the texts in the order in which `_with_texts` replaces them."""
     whole = blueprint.get("template_format") or F_STRING
     if blueprint["type"] == COMPLETION:
         for place, text in _block_texts(blueprint.get("content")):
-            yield f"prompt_template.content.{place}", text, whole
+            yield Text(f"prompt_template.content.{place}", text, whole)
         return
     for index, message in enumerate(blueprint.get("messages") or []):
         own = message.get("template_format") or whole
         for place, text in _block_texts(message.get("content")):
-            yield f"prompt_template.messages.{index}.content.{place}", text, own
+            yield Text(f"prompt_template.messages.{index}.content.{place}", text, own)
 
 
 def _block_texts(blocks: Any) -> Iterator[tuple[str, str]]:

@@ -67,6 +67,18 @@ class InvalidConfig(PromptlakeError):
     code = "invalid_config"
 
 
+class Unguarded(InvalidConfig):
+    """Expressions of this kind cannot be evaluated safely on this machine, so they are not evaluated."""
+
+
+class LimitReached(InvalidConfig):
+    """An expression met a limit of the sandbox: `time`, `memory`, `output`, `recursion` or `system`."""
+
+    def __init__(self, limit: str, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
 class DependencyCycle(PromptlakeError):
     code = "dependency_cycle"
 

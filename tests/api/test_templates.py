@@ -195,8 +195,7 @@ def test_versions_and_labels_that_do_not_exist_are_not_found(client: TestClient)
     [
         (completion("one\ntwo {x.y}"), "line 2, position 5"),
         (completion("{"), "line 1, position 1"),
-        (completion("{% if x %}", template_format="jinja2"), "jinja2"),
-        ({"type": "completion", "content": [], "template_format": "jinja2"}, "jinja2"),
+        (completion("ok\n{{ 1 + }}", template_format="jinja2"), "text: line 2, position 8: unexpected end"),
         (
             {"type": "chat", "messages": [{"role": "user", "content": [{"type": "text", "text": "}"}]}]},
             "messages.0.content.0.text",

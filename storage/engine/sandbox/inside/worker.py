@@ -1,0 +1,78 @@
+"""A worker process: gives up everything, proves it, then answers frames until its owner is gone.
+
+Started by path, with one argument: its orders as JSON. It knows no stdin and no stdout.
+"""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from storage.domain.walls import Wall, fallen
+from storage.engine.sandbox.inside import confine, proof, seccomp
+from storage.engine.sandbox.inside.frames import FrameTooLarge, decode, encode, read_frame, write_frame
+
+# An evaluator answers a request with a JSON value, or raises one of the two below.
+Evaluator = Callable[[Any], Any]
+
+
+class Refusal(Exception):
+    """The tenant's expression is at fault; carries what the owner is told."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        super().__init__("refused")
+        self.problem = problem
+
+
+def run(orders: dict[str, Any]) -> None:
+    """Serve as ordered; return when the owner closes its end."""
+    read_fd, write_fd = orders["frames"]
+    evaluate: Evaluator = importlib.import_module(orders["module"]).evaluator()
+    walls = _confine(orders)
+    hello = {"walls": [asdict(wall) for wall in walls]}
+    write_frame(write_fd, encode(hello, orders["max_frame_bytes"]))
+    if fallen(walls):
+        return
+    # the import of a module would fail from here on, and ctypes is of no use to anybody honest
+    for name in [name for name in sys.modules if name.split(".")[0] in {"ctypes", "_ctypes"}]:
+        del sys.modules[name]
+    while (body := read_frame(read_fd, orders["max_frame_bytes"])) is not None:
+        write_frame(write_fd, _answer(evaluate, body, orders["max_frame_bytes"]))
+
+
+def _confine(orders: dict[str, Any]) -> tuple[Wall, ...]:
+    surroundings = confine.forget_surroundings(tuple(orders["frames"]))
+    user = confine.leave_root()
+    owner = confine.die_with(orders["owner"])  # after the user: a change of user would undo it
+    limits = confine.limit_resources(orders["memory_bytes"], orders["cpu_s"])
+    try:
+        filtered = Wall("system calls", True, seccomp.install())
+    except seccomp.SeccompRefused as error:
+        return (*surroundings, user, owner, limits, Wall("system calls", False, str(error)))
+    return (*surroundings, user, owner, limits, filtered, *proof.prove())
+
+
+def _answer(evaluate: Evaluator, body: bytes, max_bytes: int) -> bytes:
+    try:
+        return encode({"value": evaluate(decode(body))}, max_bytes)
+    except Refusal as refusal:
+        return encode({"problem": refusal.problem}, max_bytes)
+    except FrameTooLarge:
+        return encode({"limit": "output"}, max_bytes)
+    except MemoryError:
+        return encode({"limit": "memory"}, max_bytes)
+    except RecursionError:
+        return encode({"limit": "recursion"}, max_bytes)
+
+
+def main() -> None:
+    """Read the orders and serve."""
+    run(json.loads(sys.argv[1]))
+    os._exit(0)  # nothing to tidy: what exit handlers would do is refused
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""One worker process as its owner sees it: started bare, asked by frames, ended by SIGKILL."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from storage.domain.errors import InvalidConfig, LimitReached, Unavailable, Unguarded
+from storage.domain.walls import Wall, fallen
+from storage.engine.sandbox.inside.frames import HEADER_BYTES, FrameTooLarge, decode, encode
+from storage.engine.sandbox.kinds import Kind
+
+_BOOT = (
+    "import sys; sys.path[:0] = sys.argv[2:]; from storage.engine.sandbox.inside.worker import main; main()"
+)
+_ROOT = Path(__file__).parents[3]
+_START_S = 30.0
+_LARGEST_READ = 1 << 20
+
+
+class Worker:
+    """A process that evaluates for one tenant at a time; not to be shared by threads."""
+
+    def __init__(self, kind: Kind) -> None:
+        """Start the process; the thread that calls must live as long as the worker may.
+
+        (The kernel ends a process when the *thread* that started it ends, if asked to tie the two.)
+        """
+        self.kind = kind
+        self.tenant: int | None = None
+        self.answered = 0
+        self.busy_s = 0.0
+        self.at_rest = True  # no frame is under way
+        self._walls: tuple[Wall, ...] | None = None
+        theirs_in, self._to = os.pipe()
+        self._from, theirs_out = os.pipe()
+        try:
+            self._process = _started(kind, theirs_in, theirs_out)
+        except OSError:
+            os.close(self._to)
+            os.close(self._from)
+            raise
+        finally:
+            os.close(theirs_in)
+            os.close(theirs_out)
+        os.set_blocking(self._to, False)
+        os.set_blocking(self._from, False)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def ready(self) -> bool:
+        """Whether it lives and has said nothing that it was not asked."""
+        return self._process.poll() is None and (self._walls is None or not _waits(self._from))
+
+    @property
+    def spent(self) -> bool:
+        """Whether it has answered its share, or might meet its limit of CPU time within a request."""
+        return self.answered >= self.kind.requests or self.busy_s > self.kind.cpu_s / 2
+
+    def walls(self) -> tuple[Wall, ...]:
+        """The walls as the worker has tried them, waited for at the first call.
+
+        Raises:
+            Unavailable: it did not come up.
+        """
+        if self._walls is None:
+            try:
+                hello = decode(self._receive(monotonic() + _START_S))
+                self._walls = (*(Wall(**wall) for wall in hello["walls"]), self._killable())
+            except (_Gone, TimeoutError, FrameTooLarge, ValueError, TypeError, KeyError) as error:
+                self.end()
+                raise Unavailable(f"A sandbox worker ({self.kind.name}) did not start") from error
+        return self._walls
+
+    def check_walls(self) -> None:
+        """Check that every needed wall stands.
+
+        Raises:
+            Unguarded: one does not; the worker has been ended.
+        """
+        missing = fallen(self.walls())
+        if missing:
+            self.end()
+            reasons = "; ".join(f"{wall.name}: {wall.detail}" for wall in missing)
+            raise Unguarded(
+                f"Nothing of this kind ({self.kind.name}) is evaluated here, because the sandbox does not "
+                f"hold on this machine ({reasons}). `promptlake doctor` lists its walls."
+            )
+
+    def ask(self, request: Any) -> Any:
+        """Have the evaluator answer; after a limit was met the worker has ended.
+
+        Raises:
+            Refused: the expression is at fault; carries the evaluator's problem.
+            LimitReached: it met a limit of time, memory or size.
+            InvalidConfig: the request itself is over the size of a frame.
+        """
+        frame = self._framed(request)
+        started = monotonic()
+        self.at_rest = False
+        try:
+            self._send(frame, started + self.kind.wall_s)
+            answer = decode(self._receive(started + self.kind.wall_s))
+        except TimeoutError:
+            raise self._over("time") from None
+        except (_Gone, BrokenPipeError):
+            self._process.wait()
+            by_system = self._process.returncode in {-signal.SIGKILL, -signal.SIGXCPU}
+            raise self._over("system" if by_system else "memory") from None
+        except (FrameTooLarge, ValueError, RecursionError):
+            raise self._over("output") from None
+        self.busy_s += monotonic() - started
+        self.answered += 1
+        self.at_rest = True
+        return self._value_of(answer)
+
+    def end(self) -> None:
+        """Kill the process and forget it."""
+        if self._to < 0:
+            return
+        self._process.kill()
+        self._process.wait()
+        os.close(self._to)
+        os.close(self._from)
+        self._to = self._from = -1
+
+    def _framed(self, request: Any) -> bytes:
+        try:
+            return encode(request, self.kind.max_frame_bytes)
+        except FrameTooLarge as error:
+            raise InvalidConfig(f"The expression and its values are too large: {error}") from error
+        except RecursionError as error:
+            raise InvalidConfig("The values are nested too deeply") from error
+
+    def _value_of(self, answer: Any) -> Any:
+        # the worker belongs to the tenant by now: nothing that it says is taken on trust
+        match answer:
+            case {"value": value}:
+                return value
+            case {"problem": dict() as problem}:
+                if problem.get("limit"):
+                    self.answered = self.kind.requests  # its memory may be in pieces: the next is a fresh one
+                raise Refused(problem)
+            case {"limit": str() as limit} if limit in _SENTENCES:
+                raise self._over(limit)
+        raise self._over("output")
+
+    def _over(self, limit: str) -> LimitReached:
+        self.end()
+        return LimitReached(limit, _SENTENCES[limit].format(kind=self.kind, mb=self.kind.memory_bytes >> 20))
+
+    def _killable(self) -> Wall:
+        """A worker that has changed its user could outlive every limit if its owner may not kill it."""
+        try:
+            os.kill(self.pid, 0)
+        except PermissionError:
+            return Wall("end", False, "this process may not end its worker: CAP_KILL is missing")
+        except ProcessLookupError:
+            pass
+        return Wall("end", True, "can be ended by its owner at any moment")
+
+    def _send(self, frame: bytes, deadline: float) -> None:
+        rest = memoryview(frame)
+        while rest:
+            try:
+                rest = rest[os.write(self._to, rest) :]
+            except BlockingIOError:
+                _wait(self._to, select.POLLOUT, deadline)
+
+    def _receive(self, deadline: float) -> bytes:
+        size = int.from_bytes(self._read(HEADER_BYTES, deadline), "big")
+        if size > self.kind.max_frame_bytes:
+            raise FrameTooLarge(f"{size} bytes")
+        return self._read(size, deadline)
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        parts = bytearray()
+        while len(parts) < size:
+            _wait(self._from, select.POLLIN, deadline)
+            part = os.read(self._from, min(size - len(parts), _LARGEST_READ))
+            if not part:
+                raise _Gone
+            parts += part
+        return bytes(parts)
+
+
+class Refused(Exception):
+    """The evaluator refuses the expression; `problem` is what it says about it, unchecked."""
+
+    def __init__(self, problem: dict[str, Any]) -> None:
+        super().__init__("refused by the evaluator")
+        self.problem = problem
+
+
+class _Gone(Exception):
+    """The process ended in the middle of a frame."""
+
+
+_SENTENCES = {
+    "time": "it ran for more than {kind.wall_s:g} s and was stopped",
+    "memory": "it ended its worker, most often by asking for more than {mb} MB of memory",
+    "system": "the system ended it, most often after more than {kind.cpu_s} s of CPU time",
+    "output": "its result is over the largest size",
+    "recursion": "it calls itself too deeply",
+}
+
+
+def _wait(fd: int, event: int, deadline: float) -> None:
+    poll = select.poll()
+    poll.register(fd, event)
+    left = deadline - monotonic()
+    if left <= 0 or not poll.poll(left * 1000):
+        raise TimeoutError
+
+
+def _waits(fd: int) -> bool:
+    """Whether a byte can be read, or the other side is gone."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def _started(kind: Kind, read_fd: int, write_fd: int) -> subprocess.Popen[bytes]:
+    orders = {
+        "module": kind.module,
+        "frames": [read_fd, write_fd],
+        "owner": os.getpid(),
+        "memory_bytes": kind.memory_bytes,
+        "cpu_s": kind.cpu_s,
+        "max_frame_bytes": kind.max_frame_bytes,
+    }
+    # -I and -S: neither the environment, nor the user's folder, nor any .pth file has a say in what is run
+    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(orders), *_paths(kind)]
+    return subprocess.Popen(  # noqa: S603  our own interpreter, our own code
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=(read_fd, write_fd),
+        env={},
+        cwd="/",
+        start_new_session=True,  # a Ctrl-C of the terminal is for its owner
+    )
+
+
+def _paths(kind: Kind) -> list[str]:
+    """Where a worker looks for modules: this package and what the kind requires."""
+    found = [str(_ROOT), *kind.import_paths]
+    for package in kind.requires:
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
+            raise Unguarded(f"The package {package} is not installed")
+        found.append(str(Path(spec.origin).parents[1]))
+    return list(dict.fromkeys(found))

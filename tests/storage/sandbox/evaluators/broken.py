@@ -1,0 +1,3 @@
+"""An evaluator that cannot be imported."""
+
+raise ImportError("no such engine")
