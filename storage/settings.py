@@ -50,7 +50,7 @@ class Settings:
         default="warm", metadata={"help": "`warm` (worker pool) or `stock` (a process a run)"}
     )
     max_run_processes: int = field(
-        default=8, metadata={"help": "worker processes at most, all lanes together"}
+        default=16, metadata={"help": "runs at work at most, all lanes together; about 60 MB each"}
     )
     max_file_bytes: int = field(
         default=104_857_600, metadata={"help": "largest decoded upload, in bytes, inclusive"}

@@ -9,5 +9,6 @@ from tests import stack as stacks
 
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[stacks.Stack]:
-    with stacks.running(tmp_path_factory.mktemp("stack")) as stack:
+    env = {"PROMPTLAKE_FLUSH_AFTER_S": "1"}
+    with stacks.running(tmp_path_factory.mktemp("stack"), env=env) as stack:
         yield stack
