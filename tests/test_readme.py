@@ -1,8 +1,11 @@
-"""The README tells the truth about settings."""
+"""The README tells the truth: settings, endpoints, columns of the views."""
 
+import re
 from dataclasses import fields
 from pathlib import Path
 
+from api.app import create_app
+from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS, SCORE_COLUMNS
 from storage.settings import PREFIX, Settings
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -19,3 +22,27 @@ def settings_table() -> str:
 def test_every_setting_is_documented_as_it_is() -> None:
     written = README.split("<!-- settings -->\n")[1].split("\n<!-- /settings -->")[0]
     assert written == settings_table(), f"the table should be:\n{settings_table()}"
+
+
+def test_the_table_of_endpoints_says_what_is_answered(tmp_path: Path) -> None:
+    served = {
+        f"{method.upper()} {path}"
+        for path, methods in create_app(Settings(home=tmp_path)).openapi()["paths"].items()
+        for method in methods
+    }
+    written = README.split("<!-- endpoints -->")[1].split("<!-- /endpoints -->")[0]
+    rows = re.findall(r"\| (E\d+) \| `(.+?)` \| (.+?) \|", written)
+    assert [number for number, _, _ in rows] == [f"E{number}" for number in range(1, 30)]
+    for number, route, state in rows:
+        assert state == ("yes" if route in served else "not yet"), number
+
+
+def test_the_columns_of_the_views_are_all_named() -> None:
+    for view, columns in [
+        ("request_logs", LOG_COLUMNS),
+        ("scores", SCORE_COLUMNS),
+        ("request_logs_as_of", AS_OF_COLUMNS),
+    ]:
+        row = next(line for line in README.splitlines() if line.startswith(f"| `{view}` |"))
+        named = re.findall(r"`(\w+)`", row)[1:]
+        assert named == [column.name for column in columns], view
