@@ -30,6 +30,8 @@ from storage.engine.text_file import size_of, utf8_text
 BLOCK_BYTES = 4 * 1024 * 1024
 _END = b"\x01end\x01"
 _MOST_CUTS_TRIED = 64
+# No header that can be taken is longer, even if every quote in it is doubled.
+_HEADER_BYTES = 4 * 1024 * 1024
 
 
 @contextmanager
@@ -40,13 +42,13 @@ def csv_tables(path: Path) -> Iterator["CsvFile"]:
         ImportRefused: it is no text, or its header makes no columns.
     """
     with utf8_text(path) as (file, offset):
-        yield CsvFile(file, offset)
+        yield CsvFile(file, offset, BLOCK_BYTES)
 
 
 class CsvFile:
     """A CSV file behind its header; `titles` are its columns, `offset` of `size` bytes are read."""
 
-    def __init__(self, file: BinaryIO, offset: int, block_bytes: int = BLOCK_BYTES) -> None:
+    def __init__(self, file: BinaryIO, offset: int, block_bytes: int) -> None:
         self.size = size_of(file)
         self._file = file
         self._block_bytes = block_bytes
@@ -81,7 +83,7 @@ class CsvFile:
 
     def _find_delimiter(self, offset: int) -> str:
         self._file.seek(offset)
-        start = self._file.read(self._block_bytes).decode(errors="replace")
+        start = self._file.read(_HEADER_BYTES).decode(errors="replace")
         if looks_like_json(start):
             raise ImportRefused("The file holds JSON, but its name says CSV")
         return choose_delimiter(start)

@@ -58,7 +58,8 @@ class Records:
             for line in io.StringIO(text, newline=""):
                 self.offset += len(line) if text.isascii() else len(line.encode())
                 self.line += 1
-                yield line
+                # so that an open quote swallows more than the end mark, even when nothing follows it
+                yield line if line.endswith(("\n", "\r")) else line + "\n"
         yield _END
 
     def _decoded(self, raw: bytes) -> str:
