@@ -1,17 +1,19 @@
 """What surrounds every exchange: a request id, one log line, no traceback, no body left half read."""
 
+import asyncio
 import itertools
 import logging
 import os
 import time
 import traceback
+from contextlib import suppress
 from typing import Any
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import internal_error
-from api.limits import DRAIN_BYTES
+from api.limits import DRAIN_BYTES, DRAIN_IDLE_S, LINGER_S
 
 log = logging.getLogger("promptlake.api")
 
@@ -55,6 +57,8 @@ class _Exchange:
         self._send = send
         self._started = time.perf_counter()
         self._body_left = True
+        self._drained = 0
+        self._closes = False
         scope.setdefault("state", {})["request_id"] = self.request_id
 
     async def receive(self) -> Message:
@@ -68,18 +72,27 @@ class _Exchange:
             self.status = message["status"]
             headers: list[tuple[bytes, bytes]] = list(message.get("headers", ()))
             headers.append((b"x-request-id", self.request_id.encode()))
-            if self._body_left and self.status >= 400 and await self._leaves_body():  # noqa: PLR2004
+            if self._body_left and self.status >= 400:  # noqa: PLR2004
+                await self._drain(DRAIN_BYTES // 2, DRAIN_IDLE_S)
+                self._closes = self._body_left
+            if self._closes:
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}
+        elif self._closes and not message.get("more_body", False):
+            # The answer goes out whole before the connection closes over what the caller still sends: closing
+            # at once would reset it, and the caller might never read why.
+            await self._send({**message, "more_body": True})
+            await self._drain(DRAIN_BYTES, LINGER_S)
+            message = {"type": "http.response.body", "body": b""}
         await self._send(message)
 
-    async def _leaves_body(self) -> bool:
-        """Drain what is left of the body, at most DRAIN_BYTES; say whether some is left."""
-        drained = 0
-        while self._body_left and drained < DRAIN_BYTES:
-            message = await self.receive()
-            drained += len(message.get("body", b""))
-        return self._body_left
+    async def _drain(self, most: int, within_s: float) -> None:
+        """Read what is left of the body, until `most` bytes are drained in all or time is up."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while self._body_left and self._drained < most:
+                    message = await self.receive()
+                    self._drained += len(message.get("body", b""))
 
     def log_line(self) -> None:
         path = self._scope["path"]

@@ -9,6 +9,10 @@ from api.errors import BodyTimeout
 from storage.domain.errors import PayloadTooLarge
 
 DRAIN_BYTES = 1_048_576
+# An answer before the body was read waits this long for a small body to end, so that the connection lives.
+DRAIN_IDLE_S = 0.1
+# Once it is sent, a connection that must close stays open this long for the caller to read it.
+LINGER_S = 1.0
 
 
 async def read_body(request: Request, max_bytes: int, idle_s: float) -> bytes:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.domain.encodings import Encoding
+from storage.domain.errors import Unavailable
 from storage.domain.imports import ImportedField, ImportedSegment
 from storage.engine.arrow_values import arrow_type
 from storage.engine.data_root import DataRoot
@@ -66,10 +67,13 @@ class SegmentSink:
 
     def write(self, rows: int, columns: Sequence[Any], encodings: Sequence[Encoding]) -> None:
         """Add rows: an Arrow array a column, in the order of the import's titles; columns may join later."""
-        for first in range(0, len(columns), FIELDS_PER_SEGMENT):
-            last = min(first + FIELDS_PER_SEGMENT, len(columns))
-            fields = tuple(ImportedField(at, encodings[at]) for at in range(first, last))
-            self._group(first, fields).write(columns[first:last])
+        try:
+            for first in range(0, len(columns), FIELDS_PER_SEGMENT):
+                last = min(first + FIELDS_PER_SEGMENT, len(columns))
+                fields = tuple(ImportedField(at, encodings[at]) for at in range(first, last))
+                self._group(first, fields).write(columns[first:last])
+        except OSError as error:
+            raise Unavailable("The data folder cannot be written now (disk full?).") from error
         self.rows += rows
 
     def _group(self, first: int, fields: Fields) -> "_Group":
