@@ -9,15 +9,18 @@ from storage.domain.errors import NotFound
 from storage.domain.ids import CellAddress, cell_id
 from storage.domain.keys import Principal
 from storage.domain.manifests import Manifest
-from storage.domain.paging import PageRequest, page_of, plan_page
+from storage.domain.paging import PageRequest, Window, page_of, plan_page
 from storage.domain.rows import Row, RowPage, rows_of
 from storage.domain.sheets import Sheet
 from storage.engine.catalog import Connection
 from storage.engine.rows.columns import select_columns
 from storage.engine.rows.versions import find_version_state
-from storage.engine.sheet_rows import read_columns, row_numbers
+from storage.engine.sheet_rows import read_columns, row_numbers, rows_bytes
 from storage.sheets import require_sheet
 from storage.store import Store
+
+MOST_CELLS = 250_000
+MOST_BYTES = 64 * 1024 * 1024
 
 
 def list_rows(
@@ -32,6 +35,8 @@ def list_rows(
 ) -> RowPage:
     """List rows by index; `column_ids` chooses columns (they keep the sheet's order).
 
+    A page of many columns or of long values has fewer rows than were asked for: its `limit` says how many.
+
     Raises:
         NotFound: no such sheet, version or column.
         InvalidCursor: the cursor is of another list.
@@ -43,12 +48,27 @@ def list_rows(
         sheet = require_sheet(connection, who, table_id, sheet_id)
         manifest, columns, version = _state(store, connection, sheet, version_number)
     shown = _choose(columns, column_ids)
+    window = _bounded(store, window, manifest, shown)
     start, count = rows_of(window, manifest)
     rows = _rows(store, manifest, shown, start, count)
     if window.descending:
         rows.reverse()
     page = page_of(store.cursor_key, window, rows, lambda row: row.row_no)
     return RowPage(page, tuple(shown), manifest.row_count, version)
+
+
+def _bounded(store: Store, window: Window, manifest: Manifest, columns: Sequence[Column]) -> Window:
+    """Narrow a window until what it shows can be held in memory."""
+    column_nos = [column.no for column in columns]
+    limit = max(1, min(window.request.limit, MOST_CELLS // max(1, len(columns))))
+    window = window.narrowed(limit)
+    while (
+        limit > 1
+        and rows_bytes(store.segments, manifest, column_nos, *rows_of(window, manifest)) > MOST_BYTES
+    ):
+        limit //= 2
+        window = window.narrowed(limit)
+    return window
 
 
 def _state(

@@ -85,7 +85,10 @@ def list_rows(
     limit: LongLimit = 100,
     order: Order = "asc",
 ) -> Response:
-    """Read rows with their cells, by index."""
+    """Read rows with their cells, by index.
+
+    Pages of many columns or long values hold fewer rows than asked for: `pagination.limit` says how many.
+    """
     found = rows.list_rows(
         store,
         who,

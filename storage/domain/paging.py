@@ -8,7 +8,7 @@ import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from hmac import compare_digest
 from typing import Any, Generic, Literal, TypeVar
@@ -46,6 +46,10 @@ class Window:
     def limit(self) -> int:
         """One more than the page holds: it says whether there is more."""
         return self.request.limit + 1
+
+    def narrowed(self, limit: int) -> "Window":
+        """Return this window for pages of fewer items."""
+        return replace(self, request=replace(self.request, limit=limit))
 
     @property
     def descending(self) -> bool:

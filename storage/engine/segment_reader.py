@@ -35,9 +35,8 @@ class SegmentReader:
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         path = self._data.path(segment.key)
-        footer = self._footers.get(segment.key, lambda: _read_footer(pq.read_metadata(path)))
-        first = bisect_right(footer.starts, start) - 1
-        last = bisect_right(footer.starts, start + count - 1) - 1
+        footer = self._footer(segment)
+        first, last = _groups(footer, start, count)
         names = [field_name(field) for field in fields]
         with pq.ParquetFile(path, metadata=footer.metadata, pre_buffer=False) as file:
             groups = list(range(first, last + 1))
@@ -47,6 +46,29 @@ class SegmentReader:
             _values(rows.column(name).to_pylist(), segment.encodings[field])
             for name, field in zip(names, fields, strict=True)
         ]
+
+    def size(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> int:
+        """Return about how many bytes such a read takes, from the footer alone."""
+        footer = self._footer(segment)
+        first, last = _groups(footer, start, count)
+        total = 0.0
+        for at in range(first, last + 1):
+            group = footer.metadata.row_group(at)
+            rows = min(start + count, footer.starts[at + 1]) - max(start, footer.starts[at])
+            stored = sum(group.column(field).total_uncompressed_size for field in fields)
+            total += stored * rows / group.num_rows
+        return int(total)
+
+    def _footer(self, segment: SegmentRef) -> _Footer:
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        path = self._data.path(segment.key)
+        return self._footers.get(segment.key, lambda: _read_footer(pq.read_metadata(path)))
+
+
+def _groups(footer: _Footer, start: int, count: int) -> tuple[int, int]:
+    """Return the first and the last row group that hold some of the rows."""
+    return bisect_right(footer.starts, start) - 1, bisect_right(footer.starts, start + count - 1) - 1
 
 
 def _read_footer(metadata: Any) -> _Footer:

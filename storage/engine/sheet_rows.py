@@ -1,12 +1,12 @@
 """Rows of a snapshot: which segments hold them, read once each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 from storage.domain.cells import display_value
 from storage.domain.encodings import Encoding
-from storage.domain.manifests import Fill, Manifest, Span, Stored
+from storage.domain.manifests import Fill, Manifest, SegmentRef, Span, Stored
 from storage.domain.transcripts import input_text
 from storage.engine.segment_reader import SegmentReader
 
@@ -25,6 +25,17 @@ def read_columns(
     return [values[no] for no in column_nos]
 
 
+def rows_bytes(
+    reader: SegmentReader, manifest: Manifest, column_nos: Sequence[int], start: int, count: int
+) -> int:
+    """Return about how many bytes the values of such a read take, without reading them."""
+    return sum(
+        reader.size(segment, [source.field for _, source in members], first + span.offset, span.count)
+        for span in manifest.spans(start, count)
+        for segment, first, members in _by_file(span, column_nos)
+    )
+
+
 def row_numbers(manifest: Manifest, start: int, count: int) -> list[int]:
     """Return the numbers of rows from index `start` on."""
     return [span.first_row_no + step for span in manifest.spans(start, count) for step in range(span.count)]
@@ -32,8 +43,6 @@ def row_numbers(manifest: Manifest, start: int, count: int) -> list[int]:
 
 def _read_span(reader: SegmentReader, span: Span, column_nos: Sequence[int]) -> dict[int, list[Written]]:
     values: dict[int, list[Written]] = {}
-    # columns of one file that begin at one row are read together
-    together: dict[tuple[str, int], list[tuple[int, Stored]]] = {}
     for no in column_nos:
         source = span.part.columns.get(no)
         if source is None:
@@ -41,15 +50,26 @@ def _read_span(reader: SegmentReader, span: Span, column_nos: Sequence[int]) -> 
         elif isinstance(source, Fill):
             shown = display_value(source.value)
             values[no] = [(source.value, shown, source.written_at)] * span.count
-        else:
-            together.setdefault((source.segment.key, source.start), []).append((no, source))
-    for (_, first), members in together.items():
-        segment = members[0][1].segment
+    for segment, first, members in _by_file(span, column_nos):
         fields = [source.field for _, source in members]
         found = reader.read(segment, fields, first + span.offset, span.count)
         for (no, _), field, column in zip(members, fields, found, strict=True):
             values[no] = _shown(column, segment.encodings[field], segment.written_at)
     return values
+
+
+def _by_file(
+    span: Span, column_nos: Sequence[int]
+) -> Iterator[tuple[SegmentRef, int, list[tuple[int, Stored]]]]:
+    """Yield columns of one file that begin at one row together: they are read at once."""
+    together: dict[tuple[str, int], list[tuple[int, Stored]]] = {}
+    for no in column_nos:
+        source = span.part.columns.get(no)
+        if isinstance(source, Stored):
+            together.setdefault((source.segment.key, source.start), []).append((no, source))
+    for members in together.values():
+        _, source = members[0]
+        yield source.segment, source.start, members
 
 
 def _shown(values: list[Any], encoding: Encoding, at: datetime) -> list[Written]:

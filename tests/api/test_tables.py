@@ -220,3 +220,24 @@ def test_forged_and_misplaced_cell_ids_are_unknown(client: TestClient, sheet_pat
     ):
         answer = client.get(path)
         assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+
+
+def test_a_page_that_would_not_fit_in_memory_holds_fewer_rows(
+    client: TestClient, store: Store, who: Principal, table: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = [[f"{n}" * 10_000, "x"] for n in range(8)]
+    sheet = imported_sheet(store, who, UUID(table["id"]), ["long", "short"], long)
+    path = f"{TABLES}/{table['id']}/sheets/{sheet.id}/rows"
+    for name, most in (("MOST_CELLS", 6), ("MOST_BYTES", 40_000)):
+        monkeypatch.setattr(f"storage.rows.{name}", most)
+        for order in ("asc", "desc"):
+            seen: list[int] = []
+            cursor = None
+            while cursor or not seen:
+                query = {"limit": 8, "order": order} | ({"cursor": cursor} if cursor else {})
+                page = client.get(path, params=query).json()
+                assert page["count"] <= 3
+                seen += [row["row_index"] for row in page["data"]]
+                cursor = page["pagination"]["next_cursor"]
+            assert seen == sorted(range(8), reverse=order == "desc")
+        monkeypatch.undo()
