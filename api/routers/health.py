@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 
 from api.deps import service_of
 from api.home_lock import read_state
+from api.schemas.health import Alive, NotReady, Ready
 from storage.domain.errors import Unavailable
 from storage.store import Store
 from storage.workspaces import list_workspaces
@@ -17,11 +18,16 @@ router = APIRouter(tags=["health"])
 
 
 @router.get("/health", summary="The process is up")
-async def health() -> dict[str, str]:
-    return {"status": "ok"}
+async def health() -> Alive:
+    return Alive()
 
 
-@router.get("/ready", summary="Work is accepted and run", responses={503: {"description": "Not yet"}})
+@router.get(
+    "/ready",
+    summary="Work is accepted and run",
+    response_model=Ready,
+    responses={503: {"description": "Not yet; `Retry-After` says when to ask again", "model": NotReady}},
+)
 def ready(request: Request) -> JSONResponse:
     """Say how catalog, Dagster and workers are; 503 until each of them is ready."""
     service = service_of(request)

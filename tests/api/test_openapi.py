@@ -78,6 +78,15 @@ def test_every_body_has_a_schema_and_an_example(document: dict[str, Any]) -> Non
     assert lacking == []
 
 
+def test_the_probes_need_no_key_and_say_what_they_answer(document: dict[str, Any]) -> None:
+    for method, path, operation in operations(document):
+        if path in OPEN:
+            assert (method, operation.get("security")) == ("get", None)
+            for status, response in operation["responses"].items():
+                schema = resolve(document, response["content"]["application/json"]["schema"])
+                assert schema.get("examples"), f"{path} {status}"
+
+
 def test_failures_share_one_schema(document: dict[str, Any]) -> None:
     for name, operation in guarded(document):
         for status, response in operation["responses"].items():
