@@ -5,11 +5,13 @@ Exit code 0: all ran. 1: one failed or missed its target with --strict. 2: a too
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench import beside, idle, import_file, ingest, latency, start
@@ -34,12 +36,15 @@ def main() -> int:
         "--quick", action="store_true", help="seconds instead of minutes: a try-out, no figure"
     )
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a target is missed")
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the home folders for a look, and name them"
+    )
     arguments = parser.parse_args()
     _print({"bench": "machine", **machine()})
     failed = False
     for name in arguments.only or BENCHES:
-        with tempfile.TemporaryDirectory(prefix="promptlake-bench-") as folder:
-            bench = Bench(name, Path(folder), quick=arguments.quick, show=_print)
+        with _folder(keep=arguments.keep) as folder:
+            bench = Bench(name, folder, quick=arguments.quick, show=_print)
             started = time.monotonic()
             try:
                 BENCHES[name](bench)
@@ -53,6 +58,18 @@ def main() -> int:
             _print({"bench": name, "took_s": round(time.monotonic() - started, 1)})
             failed = failed or (arguments.strict and bench.missed)
     return int(failed)
+
+
+@contextmanager
+def _folder(*, keep: bool) -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="promptlake-bench-"))
+    try:
+        yield folder
+    finally:
+        if keep:
+            print(f"kept {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _print(line: dict[str, object]) -> None:
