@@ -1,4 +1,4 @@
-"""`promptlake doctor`: looks at installation, disk, storage, Dagster and processes, and says what to do."""
+"""`promptlake doctor`: looks at everything that the service needs, and says what to do."""
 
 import sqlite3
 import sys
@@ -13,6 +13,7 @@ from api.supervisor import check_ports
 from pipelines.doctor import check_dagster, check_workers
 from storage.domain.findings import Finding, failed, ok, warning
 from storage.health import check_storage
+from storage.sandbox import check_sandbox
 from storage.settings import Settings
 
 _MARKS = {"ok": "ok     ", "warning": "warning", "failed": "FAILED "}
@@ -23,6 +24,7 @@ def examine(settings: Settings) -> list[Finding]:
     return [
         *_check_installation(),
         *check_storage(settings),
+        *check_sandbox(),
         *check_dagster(settings),
         *_check_processes(settings),
     ]

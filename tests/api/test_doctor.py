@@ -68,6 +68,7 @@ def test_a_store_at_rest_is_well(store: Store, settings: Settings) -> None:
     assert "the catalog database is whole" in output
     assert "runs.db is whole" in output
     assert "the service is not running" in output
+    assert "walls that stand: environment, frames" in output
     assert "FAILED" not in output
 
 

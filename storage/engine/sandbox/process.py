@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -127,11 +128,13 @@ class Worker:
         """Kill the process and forget it."""
         if self._to < 0:
             return
-        self._process.kill()
-        self._process.wait()
         os.close(self._to)
         os.close(self._from)
         self._to = self._from = -1
+        # one that may not be killed was asked nothing (see `_killable`) and ends by itself now
+        with suppress(PermissionError):
+            self._process.kill()
+        self._process.wait()
 
     def _framed(self, request: Any) -> bytes:
         try:

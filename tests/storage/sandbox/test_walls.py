@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from storage import sandbox
 from storage.domain.errors import Unavailable, Unguarded
 from storage.domain.walls import fallen
 from storage.engine.sandbox.kinds import JINJA2
@@ -69,6 +70,20 @@ def test_a_refusal_is_remembered_and_other_kinds_go_on(pool: Pool) -> None:
 def test_an_evaluator_that_cannot_start_is_unavailable(pool: Pool) -> None:
     with pytest.raises(Unavailable, match=r"sandbox worker \(broken\) did not start"):
         pool.ask(kind_of("broken"), 1, "hello")
+
+
+def test_doctor_is_told_which_walls_stand_and_what_follows_where_one_does_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert [finding.state for finding in sandbox.check_sandbox()] == ["ok"]
+    monkeypatch.setattr(sandbox, "JINJA2", kind_of("no_kernel"))
+    (finding,) = sandbox.check_sandbox()
+    assert (finding.state, finding.part) == ("warning", "sandbox")
+    assert "Function not implemented" in finding.sentence
+    assert "jinja2 templates are refused" in finding.advice
+    monkeypatch.setattr(sandbox, "JINJA2", kind_of("broken"))
+    (finding,) = sandbox.check_sandbox()
+    assert "did not start" in finding.sentence
 
 
 def test_the_walls_stand_for_a_user_without_rights_too() -> None:

@@ -9,6 +9,7 @@ import sys
 from storage.domain.walls import Wall
 
 _NOBODY = 65534
+_CAP_KILL = 1 << 5
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
@@ -34,9 +35,12 @@ def limit_resources(memory_bytes: int, cpu_s: int) -> Wall:
 
 
 def leave_root() -> Wall:
-    """Become nobody, where this runs as root."""
+    """Become nobody, where this runs as root and its owner may still end it then."""
     if os.getuid() != 0:
         return Wall("user", True, f"runs as user {os.getuid()}, not as root", needed=False)
+    if not _may_kill():
+        # the owner has what this process has: it could not end a process of another user
+        return Wall("user", False, "runs as root, because CAP_KILL is missing", needed=False)
     try:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
@@ -44,6 +48,15 @@ def leave_root() -> Wall:
     except OSError as error:
         return Wall("user", False, f"runs as root: {error.strerror}", needed=False)
     return Wall("user", True, "gave up root, runs as nobody", needed=False)
+
+
+def _may_kill() -> bool:
+    try:
+        with open("/proc/self/status", encoding="ascii") as status:  # noqa: PTH123  without pathlib
+            effective = next(line for line in status if line.startswith("CapEff:"))
+    except (OSError, StopIteration):
+        return False
+    return bool(int(effective.split()[1], 16) & _CAP_KILL)
 
 
 def die_with(owner: int) -> Wall:
