@@ -22,6 +22,7 @@ from pipelines.home import DEFINITIONS
 from pipelines.worker.wire import Lines, pack
 
 _PR_SET_PDEATHSIG = 1
+_WARM = ("polars", "pyarrow.parquet")
 
 
 def serve(host: socket.socket, lifeline: int) -> None:
@@ -79,6 +80,9 @@ def _exit_at_end_of(lifeline: int) -> None:
 
 
 def _preload() -> None:
+    # What every import needs would else be loaded by the first one in each process, while a client waits.
+    for module in _WARM:
+        import_module(module)
     # The same pointer as the code server's: Dagster keeps the loaded definitions by it.
     import_module(DEFINITIONS)
     pointer = CodePointer.from_module(DEFINITIONS, "defs", None)

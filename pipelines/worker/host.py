@@ -107,7 +107,11 @@ class Host:
         self._unwatch(child.connection)
 
     def _accept(self, listener: socket.socket) -> None:
-        connection, _ = listener.accept()
+        try:
+            connection, _ = listener.accept()
+        except OSError as error:
+            _log.warning("a caller could not be accepted: %s", error)
+            return
         lines = Lines(connection)
         self._watch(connection, lambda: self._hear(lines))
 
@@ -127,7 +131,7 @@ class Host:
             case {"verb": "launch"} if self._stop_at is not None:
                 return {"ok": False, "error": "the worker host is stopping"}
             case {"verb": "launch", "run_id": str(run_id), "lane": str(lane), "tenant": str(tenant)}:
-                self._pool.lanes.add(Job(run_id, lane, tenant))
+                self._pool.lanes.add(Job.of(run_id, lane, tenant))
                 return {"ok": True}
             case {"verb": "terminate", "run_id": str(run_id)}:
                 return {"ok": self._pool.interrupt(run_id)}

@@ -21,8 +21,12 @@ class Job:
     @classmethod
     def from_tags(cls, run_id: str, tags: Mapping[str, str]) -> "Job":
         """Read lane and tenant from a run's tags; a run without a lane computes."""
-        lane = tags.get(LANE_TAG, "compute")
-        return cls(run_id, lane if lane in LANES else "compute", tags.get(TENANT_TAG, ""))
+        return cls.of(run_id, tags.get(LANE_TAG, ""), tags.get(TENANT_TAG, ""))
+
+    @classmethod
+    def of(cls, run_id: str, lane: str, tenant: str) -> "Job":
+        """Make a job; what names no lane computes."""
+        return cls(run_id, lane if lane in LANES else "compute", tenant)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,11 @@ class Pool:
         busy = sum(child.run_id is not None for child in self.children)
         wanted = busy + self.lanes.startable() + MIN_IDLE
         while now >= self._next_fork_at and self._usable() < wanted:
-            child = self._nursery.fork(inherited())
+            try:
+                child = self._nursery.fork(inherited())
+            except OSError as error:
+                self._delay_forks(f"a worker process cannot be forked: {error}")
+                return
             self.children.append(child)
             self._watch(child)
             self._next_fork_at = now + self._fork_delay_s
@@ -154,6 +158,9 @@ class Pool:
             _log.warning("run %s: %s", child.run_id, cause)
             self.settle(child.run_id, cause)
         elif not child.ready:
-            _log.error("a worker process ended before it could take a run: %s", cause)
-            self._fork_delay_s = min(_MAX_FORK_DELAY_S, max(1.0, 2 * self._fork_delay_s))
-            self._next_fork_at = time.monotonic() + self._fork_delay_s
+            self._delay_forks(f"a worker process ended before it could take a run: {cause}")
+
+    def _delay_forks(self, why: str) -> None:
+        self._fork_delay_s = min(_MAX_FORK_DELAY_S, max(1.0, 2 * self._fork_delay_s))
+        self._next_fork_at = time.monotonic() + self._fork_delay_s
+        _log.error("%s; the next is forked in %.0f s", why, self._fork_delay_s)

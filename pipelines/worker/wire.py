@@ -51,7 +51,7 @@ class Lines:
         self._rest = b""
 
     def receive(self) -> list[dict[str, Any]] | None:
-        """Return the whole messages that one read completes; None when the other side is gone."""
+        """Return the whole messages that one read completes; None when the other side is gone, or babbles."""
         try:
             chunk = self.connection.recv(_MAX_LINE_BYTES)
         except BlockingIOError:
@@ -61,4 +61,8 @@ class Lines:
         if not chunk or len(self._rest) > _MAX_LINE_BYTES:
             return None
         *whole, self._rest = (self._rest + chunk).split(b"\n")
-        return [json.loads(line) for line in whole]
+        try:
+            return [message for line in whole if isinstance(message := json.loads(line), dict)]
+        except ValueError:
+            # Whoever writes something else has nothing to say here.
+            return None
