@@ -29,7 +29,7 @@ from api.routers import (
 from api.routers.request_logs import LOG_REQUEST_PATH
 from pipelines.runs import Runs
 from storage.domain.errors import PromptlakeError
-from storage.request_logs import open_log_desk
+from storage.request_logs import opened_log_desk
 from storage.settings import Settings
 from storage.store import open_store
 
@@ -53,14 +53,15 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         store = open_store(settings)
-        logs = open_log_desk(store)
-        runs = Runs(settings, store)
-        app.state.service = Service(settings, store, Authenticator(store), logs, runs)
         try:
-            yield
+            async with opened_log_desk(store) as logs:
+                runs = Runs(settings, store)
+                app.state.service = Service(settings, store, Authenticator(store), logs, runs)
+                try:
+                    yield
+                finally:
+                    runs.close()
         finally:
-            runs.close()
-            await logs.writer.close()
             store.close()
 
     app = Application(

@@ -47,7 +47,8 @@ class Supervisor:
             Program(
                 "api" if settings.workers == 1 else f"api-{index}",
                 [*python, "api.server", "--fd", str(listener.fileno())],
-                dagster_env,
+                # one process writes the tail of the logs, the others hand theirs over
+                {**dagster_env, "PROMPTLAKE_LOG_WRITER": "local" if index == 0 else "remote"},
                 fds=(listener.fileno(),),
             )
             for index in range(settings.workers)

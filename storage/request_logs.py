@@ -1,6 +1,8 @@
 """Request logs: record one durably (E1), read one, scan many; each log exactly once at every moment."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -21,6 +23,7 @@ from storage.domain.request_logs import (
 )
 from storage.engine.log_body import encode_body
 from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, read_moment, scan_logs
+from storage.engine.log_relay import RemoteLogWriter, serve_log_writer
 from storage.engine.log_tail import LocalLogWriter, LogWriter
 from storage.engine.rows.log_tail import Entry, Idempotency
 from storage.prompt_links import PromptLinks
@@ -49,9 +52,23 @@ class LogDesk:
     prompts: PromptLinks
 
 
-def open_log_desk(store: Store) -> LogDesk:
-    """Open the desk of this process; its writer must be closed. Call it within a running event loop."""
-    return LogDesk(store, LocalLogWriter(store.logs), PromptLinks(store))
+@asynccontextmanager
+async def opened_log_desk(store: Store) -> AsyncIterator[LogDesk]:
+    """Open the desk of this process: it writes the tail itself, or hands logs to the process that does."""
+    settings, links = store.settings, PromptLinks(store)
+    if settings.log_writer == "remote":
+        remote = RemoteLogWriter(settings.log_socket)
+        try:
+            yield LogDesk(store, remote, links)
+        finally:
+            await remote.close()
+        return
+    local = LocalLogWriter(store.logs)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(local.close)
+        if settings.workers > 1:
+            stack.push_async_callback(await serve_log_writer(local, settings.log_socket))
+        yield LogDesk(store, local, links)
 
 
 async def log_request(

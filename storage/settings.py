@@ -1,7 +1,10 @@
 """All settings of the service, read once from the environment and frozen."""
 
+import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +12,7 @@ from storage.domain.targets import parse_allowed
 
 PREFIX = "PROMPTLAKE_"
 SHORTEST_KEY = 32
+_MAX_SOCKET_BYTES = 100
 
 
 class SettingError(ValueError):
@@ -45,6 +49,13 @@ class Settings:
     )
     data_url: str = field(
         default="", metadata={"help": "where Parquet is kept; default: `data` in the home folder"}
+    )
+    log_writer: str = field(
+        default="local",
+        metadata={
+            "help": "`local`: this process writes the log tail; `remote`: it hands logs to the one that does "
+            "(set by the supervisor)"
+        },
     )
     run_launcher: str = field(
         default="warm", metadata={"help": "`warm` (worker pool) or `stock` (a process a run)"}
@@ -114,6 +125,16 @@ class Settings:
         return self.log_url or f"sqlite:///{self.root / 'logs.sqlite3'}"
 
     @property
+    def log_socket(self) -> Path:
+        """Where the process that writes the log tail takes logs from the others."""
+        path = self.root / "run" / "logs.sock"
+        if len(os.fsencode(path)) <= _MAX_SOCKET_BYTES:
+            return path
+        # the kernel refuses longer names; the folder is private, as the one at home is
+        mark = sha256(os.fsencode(str(self.root))).hexdigest()[:16]
+        return Path(tempfile.gettempdir()) / f"promptlake-{os.getuid()}-{mark}" / "logs.sock"
+
+    @property
     def data(self) -> str:
         """URL of the folder that holds Parquet segments and the spool."""
         return self.data_url or (self.root / "data").as_uri()
@@ -141,6 +162,8 @@ def checked(settings: Settings) -> Settings:
         parse_allowed(settings.webhook_allow)
     except ValueError as error:
         raise SettingError(f"PROMPTLAKE_WEBHOOK_ALLOW: {error}") from error
+    if settings.log_writer not in {"local", "remote"}:
+        raise SettingError("PROMPTLAKE_LOG_WRITER must be `local` or `remote`")
     if settings.workers < 1:
         raise SettingError("PROMPTLAKE_WORKERS must be at least 1")
     return settings
