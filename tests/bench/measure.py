@@ -126,6 +126,7 @@ _ROLES = {
     "dagster_webserver": "webserver",
     "dagster api grpc": "code server",
     "pipelines.worker": "worker",
+    "pipelines.deliveries": "webhooks",
     "multiprocessing": "helper",
 }
 
