@@ -55,8 +55,13 @@ class Records:
         self._file.seek(self.offset)
         for raw in self._file:
             text = self._decoded(raw)
+            if b"\r" not in raw[:-2] and raw.endswith(b"\n"):
+                self.offset += len(raw)
+                self.line += 1
+                yield text
+                continue
             for line in io.StringIO(text, newline=""):
-                self.offset += len(line) if text.isascii() else len(line.encode())
+                self.offset += len(line.encode())
                 self.line += 1
                 # so that an open quote swallows more than the end mark, even when nothing follows it
                 yield line if line.endswith(("\n", "\r")) else line + "\n"
