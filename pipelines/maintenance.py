@@ -1,15 +1,21 @@
-"""Upkeep that nobody waits for: files that nothing names are removed, those that are named are verified."""
+"""Upkeep that nobody waits for: unnamed files and old uploads are removed, named files are verified."""
 
 from pipelines import flush
 from storage import verification
 from storage.store import Store
 from storage.sweep import sweep_sheets
+from storage.uploads import sweep_uploads
 
 
 def sweep_store(store: Store) -> dict[str, int]:
     """Remove what crashes left behind; return counts of files and bytes."""
     swept = sweep_sheets(store)
-    return {"sheet_files": swept.files, "sheet_bytes": swept.bytes, "log_files": flush.run_sweep(store)}
+    return {
+        "sheet_files": swept.files,
+        "sheet_bytes": swept.bytes,
+        "log_files": flush.run_sweep(store),
+        "uploads": sweep_uploads(store),
+    }
 
 
 def verify_sheets(store: Store) -> dict[str, str]:
