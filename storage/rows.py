@@ -19,7 +19,7 @@ from storage.engine.sheet_rows import read_columns, row_numbers, rows_bytes
 from storage.sheets import require_sheet
 from storage.store import Store
 
-MOST_CELLS = 250_000
+MOST_CELLS = 100_000
 MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -46,7 +46,7 @@ def list_rows(
     window = plan_page(store.cursor_key, request, sort="row_index", filters=filters)
     with store.catalog.read() as connection:
         sheet = require_sheet(connection, who, table_id, sheet_id)
-        manifest, columns, version = _state(store, connection, sheet, version_number)
+        manifest, columns, version = _state(store, connection, sheet, version_number, column_ids)
     shown = _choose(columns, column_ids)
     window = _bounded(store, window, manifest, shown)
     start, count = rows_of(window, manifest)
@@ -72,11 +72,15 @@ def _bounded(store: Store, window: Window, manifest: Manifest, columns: Sequence
 
 
 def _state(
-    store: Store, connection: Connection, sheet: Sheet, version_number: int | None
+    store: Store,
+    connection: Connection,
+    sheet: Sheet,
+    version_number: int | None,
+    column_ids: Sequence[UUID] | None,
 ) -> tuple[Manifest, Sequence[Column], int]:
     if version_number is None:
         manifest = store.snapshots.get(connection, sheet.head_no).manifest
-        return manifest, select_columns(connection, sheet.no), sheet.version_count
+        return manifest, select_columns(connection, sheet.no, column_ids), sheet.version_count
     state = find_version_state(connection, sheet.no, version_number)
     if state is None:
         raise NotFound("No such version")

@@ -1,6 +1,6 @@
 """Rows of columns."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,11 +12,17 @@ from storage.engine.schema import columns
 
 _FIELDS = [columns.c[name] for name in Column.__slots__]
 _LIVE = columns.c.deleted_at.is_(None)
+# beyond it, all are read: a statement takes only so many parameters
+_MOST_IN = 1_000
 
 
-def select_columns(connection: Connection, sheet_no: int) -> list[Column]:
-    """Return the columns of a sheet in their order."""
+def select_columns(
+    connection: Connection, sheet_no: int, ids: Collection[UUID] | None = None
+) -> list[Column]:
+    """Return the columns of a sheet in their order; with few ids, only those of them that there are."""
     where = (columns.c.sheet_no == sheet_no) & _LIVE
+    if ids is not None and len(ids) <= _MOST_IN:
+        where &= columns.c.id.in_(ids)
     rows = connection.execute(sa.select(*_FIELDS).where(where).order_by(columns.c.position_rank)).mappings()
     return [Column(**row) for row in rows]
 
