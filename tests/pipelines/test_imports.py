@@ -172,6 +172,51 @@ def test_an_attempt_after_a_failure_imports_the_same_upload(
     assert values(store, who, started) == [["1"]]
 
 
+def test_a_value_of_another_type_and_a_late_key_begin_new_segments_and_every_value_comes_back(
+    store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.engine.json_import._BATCH_ROWS", 2)
+    rows: list[dict[str, Any]] = [
+        {"a": None, "b": True},
+        {"a": None},
+        {"a": 1},
+        {"a": 2**63},
+        {"a": 1.5, "late": "x"},
+        {"a": [None, {"k": "é"}], "b": "no"},
+        {"a": "text", "late": None},
+    ]
+    started = start(store, who, json.dumps(rows).encode(), "x.json")
+    outcome = run(store, started.operation)
+    wanted = [[row.get(title) for title in ("a", "b", "late")] for row in rows]
+    assert json.dumps(values(store, who, started)) == json.dumps(wanted)
+    assert outcome.schema == {"a": "text | json", "b": "boolean | json", "late": "text"}
+
+
+@pytest.mark.parametrize("columns", [1, 64, 65, 999])
+def test_wide_files_become_segments_of_64_columns(store: Store, who: Principal, columns: int) -> None:
+    text = io.StringIO()
+    rows = [[f"{row}.{column}" for column in range(columns)] for row in range(3)]
+    csv.writer(text).writerows([[f"t{column}" for column in range(columns)], *rows])
+    before = data_files(store)
+    started = start(store, who, text.getvalue().encode())
+    run(store, started.operation)
+    assert values(store, who, started) == rows
+    segments = [name for name in data_files(store) if name.endswith(".parquet") and name not in before]
+    assert len(segments) == -(-columns // 64)
+
+
+def test_rows_with_long_values_are_written_in_small_groups(store: Store, who: Principal) -> None:
+    long = "x" * 1_000_000
+    started = start(store, who, ("a\n" + f"{long}\n" * 80).encode())
+    run(store, started.operation)
+    (name,) = [name for name in data_files(store) if name.endswith(".parquet")]
+    groups = pq.read_metadata(store.data.path(name))
+    sizes = [groups.row_group(at).num_rows for at in range(groups.num_row_groups)]
+    assert sum(sizes) == 80
+    assert max(sizes) <= 40
+    assert values(store, who, started, 3) == [[long]] * 3
+
+
 def enospc(*_args: object, **_options: object) -> None:
     raise OSError(28, "No space left on device")
 
