@@ -32,7 +32,8 @@ from storage.store import Store
 
 # The API launches at once after its commit; the net must not race it.
 GRACE = timedelta(seconds=3)
-_OFTEN_S = 10
+# A tick costs the daemon some 30 ms whatever it finds, and nothing waits for one while the API launches.
+_OFTEN_S = 15
 _SELDOM_S = 60
 
 

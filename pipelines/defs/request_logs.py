@@ -24,7 +24,7 @@ from pipelines.home import worker_is_reachable
 from pipelines.resources import StoreResource, process_store
 
 FLUSH_JOB = "flush_request_logs"
-_EVERY_S = 10
+_EVERY_S = 15
 _LIVE = [
     DagsterRunStatus.NOT_STARTED,
     DagsterRunStatus.STARTING,

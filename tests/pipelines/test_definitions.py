@@ -29,8 +29,8 @@ schedule sweep_daily 25 3 * * *
 schedule verify_segments_daily 40 3 * * *
 sensor canceled_runs every 60 s
 sensor failed_runs every 60 s
-sensor flush every 10 s
-sensor outbox every 10 s
+sensor flush every 15 s
+sensor outbox every 15 s
 """
 
 
