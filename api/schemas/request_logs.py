@@ -138,13 +138,14 @@ class LogRequest(BaseModel):
     output: Exchange
     request_start_time: Moment
     request_end_time: Moment
-    parameters: dict[str, Any] = {}
-    tags: list[Tag] = []
-    metadata: dict[MetadataKey, str] = {}
+    # factories: pydantic copies a default that can change, deeply and so slowly
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    tags: list[Tag] = Field(default_factory=list)
+    metadata: dict[MetadataKey, str] = Field(default_factory=dict)
     prompt_name: str | None = None
     prompt_id: Annotated[int, Field(le=_INT64)] | None = None
     prompt_version_number: Annotated[int, Field(gt=0, le=_INT64)] | None = None
-    prompt_input_variables: dict[str, Any] = {}
+    prompt_input_variables: dict[str, Any] = Field(default_factory=dict)
     input_tokens: Count = 0
     output_tokens: Count = 0
     price: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
