@@ -1,5 +1,6 @@
 """From the tail of the logs to Parquet: flush, publish views, sweep, verify."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ LEASE_S = 60
 MAX_SEGMENT_ROWS = 65_536
 MAX_SCORE_ROWS = 500_000
 TRIM_ROWS = 512
+TRIM_REST_S = 0.02
 PUBLISH_EVERY_S = 5.0
 ORPHAN_AFTER = timedelta(hours=1)
 
@@ -150,11 +152,13 @@ def _name(store: Store, owner: str, base: int, rows: list[TailRow], written: lis
 
 
 def _trim(store: Store) -> None:
-    # In small steps: whoever logs meanwhile waits for at most one of them.
-    removed = 1
-    while removed:
+    # In small steps with a rest between: SQLite's lock is not fair, and logging must not wait for all of them.
+    while True:
         with store.logs.transaction() as connection:
             removed = trim_tail(connection, TRIM_ROWS)
+        if removed < TRIM_ROWS:
+            return
+        time.sleep(TRIM_REST_S)
 
 
 def _flush_scores(store: Store, owner: str) -> int:
