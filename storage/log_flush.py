@@ -152,7 +152,7 @@ def _name(store: Store, owner: str, base: int, rows: list[TailRow], written: lis
 
 
 def _trim(store: Store) -> None:
-    # In small steps with a rest between: SQLite's lock is not fair, and logging must not wait for all of them.
+    # In small steps with a rest between: SQLite's lock is not fair, and logging must not wait for all.
     while True:
         with store.logs.transaction() as connection:
             removed = trim_tail(connection, TRIM_ROWS)
