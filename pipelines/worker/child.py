@@ -19,9 +19,11 @@ from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._utils.interrupts import capture_interrupts
 
 from pipelines.home import DEFINITIONS
+from pipelines.worker.lanes import COMPUTE, Job
 from pipelines.worker.wire import Lines, pack
 
 _PR_SET_PDEATHSIG = 1
+_BEHIND_SHORT_RUNS = 10
 _WARM = ("polars", "pyarrow.parquet")
 
 
@@ -34,22 +36,27 @@ def serve(host: socket.socket, lifeline: int) -> None:
         lines = Lines(host)
         while (messages := lines.receive()) is not None:
             for message in messages:
-                interrupted = execute(instance, message["run_id"])
-                host.sendall(pack({"event": "done", "run_id": message["run_id"], "retire": interrupted}))
+                spent = execute(instance, message["run_id"])
+                host.sendall(pack({"event": "done", "run_id": message["run_id"], "retire": spent}))
 
 
 def execute(instance: DagsterInstance, run_id: str) -> bool:
-    """Execute a run as `dagster api execute_run` does; True when it was interrupted on the way.
+    """Execute a run as `dagster api execute_run` does; True when this process should take no other.
 
-    A run that ended while it waited (canceled by force, failed by monitoring) is not begun.
+    That is so after an interruption, and after a run that computes: it steps back for the short ones that
+    a client waits for, and only a privileged process could step forward again. A run that ended while it
+    waited (canceled by force, failed by monitoring) is not begun.
     """
     run = instance.get_run_by_id(run_id)
     if run is None or run.status not in (DagsterRunStatus.STARTING, DagsterRunStatus.NOT_STARTED):
         return False
+    computes = Job.from_tags(run_id, run.tags).lane == COMPUTE
+    if computes:
+        os.nice(_BEHIND_SHORT_RUNS)
     with capture_interrupts(), _silence():
         _execute_run_command_body(run_id, instance, _ignore, set_exit_code_on_failure=False)
     ended = instance.get_run_by_id(run_id)
-    return ended is None or ended.status == DagsterRunStatus.CANCELED
+    return computes or ended is None or ended.status == DagsterRunStatus.CANCELED
 
 
 @contextlib.contextmanager

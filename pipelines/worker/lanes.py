@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 # In this order: short work (imports, flushes, saves) must never stand behind long work.
-LANES = ("short", "compute", "wait")
+COMPUTE = "compute"
+LANES = ("short", COMPUTE, "wait")
 LANE_TAG = "lane"
 TENANT_TAG = "workspace_id"
 
@@ -26,7 +27,7 @@ class Job:
     @classmethod
     def of(cls, run_id: str, lane: str, tenant: str) -> "Job":
         """Make a job; what names no lane computes."""
-        return cls(run_id, lane if lane in LANES else "compute", tenant)
+        return cls(run_id, lane if lane in LANES else COMPUTE, tenant)
 
 
 @dataclass(frozen=True, slots=True)
