@@ -25,3 +25,4 @@ class Kind:
 
 
 JINJA2 = Kind("jinja2", "storage.engine.sandbox.inside.jinja2", requires=("minijinja",))
+PYTHON = Kind("python", "storage.engine.sandbox.inside.python", memory_bytes=512 * _MB, cpu_s=300)

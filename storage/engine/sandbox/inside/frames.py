@@ -18,7 +18,16 @@ def encode(value: Any, max_bytes: int) -> bytes:
         FrameTooLarge: it is over `max_bytes`.
     """
     # lone surrogates cannot be UTF-8; escaped they reach the other side, which knows what to do with them
-    body = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return frame_of(text.encode("utf-8", "surrogatepass"), max_bytes)
+
+
+def frame_of(body: bytes, max_bytes: int) -> bytes:
+    """Put the length before a body.
+
+    Raises:
+        FrameTooLarge: it is over `max_bytes`.
+    """
     if len(body) > max_bytes:
         raise FrameTooLarge(f"{len(body)} bytes, {max_bytes} are allowed")
     return len(body).to_bytes(HEADER_BYTES, "big") + body

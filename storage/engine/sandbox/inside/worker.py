@@ -13,9 +13,16 @@ from typing import Any
 
 from storage.domain.walls import Wall, fallen
 from storage.engine.sandbox.inside import confine, proof, seccomp
-from storage.engine.sandbox.inside.frames import FrameTooLarge, decode, encode, read_frame, write_frame
+from storage.engine.sandbox.inside.frames import (
+    FrameTooLarge,
+    decode,
+    encode,
+    frame_of,
+    read_frame,
+    write_frame,
+)
 
-# An evaluator answers a request with a JSON value, or raises one of the two below.
+# An evaluator answers a request with a JSON value, or with the bytes of one, or raises a Refusal.
 Evaluator = Callable[[Any], Any]
 
 
@@ -57,7 +64,10 @@ def _confine(orders: dict[str, Any]) -> tuple[Wall, ...]:
 
 def _answer(evaluate: Evaluator, body: bytes, max_bytes: int) -> bytes:
     try:
-        return encode({"value": evaluate(decode(body))}, max_bytes)
+        value = evaluate(decode(body))
+        if isinstance(value, bytes):
+            return frame_of(b'{"value":%b}' % value, max_bytes)
+        return encode({"value": value}, max_bytes)
     except Refusal as refusal:
         return encode({"problem": refusal.problem}, max_bytes)
     except FrameTooLarge:
