@@ -21,7 +21,8 @@ def open_transport(max_connections: int) -> httpx2.AsyncHTTPTransport:
     Connections are not kept: they are known by address, and one address may serve names that must not mix.
     """
     limits = httpx2.Limits(max_connections=max_connections, max_keepalive_connections=0)
-    return httpx2.AsyncHTTPTransport(limits=limits, trust_env=False)
+    # the environment names certificates (SSL_CERT_FILE), but no proxy: it would connect for us
+    return httpx2.AsyncHTTPTransport(verify=httpx2.create_ssl_context(), limits=limits, trust_env=False)
 
 
 async def attempt(transport: httpx2.AsyncHTTPTransport, settings: Settings, claimed: Claimed) -> Attempted:

@@ -9,7 +9,9 @@ import logging
 import os
 import signal
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import httpx2
 
@@ -17,7 +19,7 @@ from pipelines.attempts import attempt, open_transport
 from storage.domain.errors import Unavailable
 from storage.domain.targets import parse_target
 from storage.domain.webhooks import Attempted, Claimed
-from storage.outbox import claim_due, finish, release
+from storage.outbox import claim_due, finish, get_next_due, release, watching
 from storage.settings import Settings
 from storage.store import Store, opened
 
@@ -32,76 +34,94 @@ _STOP_WITHIN_S = 3.0
 async def deliver(store: Store, stop: asyncio.Event) -> None:
     """Deliver until told to stop; then attempts under way get a moment, and are given back after it."""
     transport = open_transport(_MOST_ATTEMPTS)
-    courier = _Courier(store, transport)
-    try:
-        while not stop.is_set():
-            await courier.start_due()
-            await courier.pause(stop)
-    finally:
-        await courier.end()
-        await transport.aclose()
+    with watching(store) as changed:
+        courier = _Courier(store, transport, changed)
+        told = asyncio.create_task(stop.wait())
+        told.add_done_callback(lambda _: courier.news.set())
+        try:
+            while not stop.is_set():
+                pause_s = await courier.turn()
+                await courier.pause(pause_s)
+        finally:
+            told.cancel()
+            await courier.end()
+            await transport.aclose()
 
 
 @dataclass(eq=False, slots=True)
 class _Courier:
     store: Store
     transport: httpx2.AsyncHTTPTransport
+    changed: Callable[[], bool]
+    next_due: datetime | None = None
     busy: Counter[str] = field(default_factory=Counter)
     tasks: dict[asyncio.Task[None], Claimed] = field(default_factory=dict)
-    ended: asyncio.Event = field(default_factory=asyncio.Event)
-    pause_s: float = LOOK_EVERY_S
+    ended: list[tuple[Claimed, Attempted]] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def start_due(self) -> None:
-        """Claim what is due and start its attempts."""
-        limit = _MOST_ATTEMPTS - len(self.tasks)
-        self.ended.clear()
-        self.pause_s = LOOK_EVERY_S
+    async def turn(self) -> float:
+        """Note the attempts that ended, then start those that are due; return how long to pause (seconds).
+
+        All that ended since the last turn shares a transaction, and so does all that starts.
+        """
+        self.news.clear()
+        # what is committed after this look is seen by the next one
+        changed = self.changed()
+        due = self.next_due is not None and self.next_due <= self.store.now()
+        if not (changed or due or self.ended):
+            return LOOK_EVERY_S
         try:
+            await self._note()
+            limit = _MOST_ATTEMPTS - len(self.tasks)
             taken = await asyncio.to_thread(claim_due, self.store, busy=self.busy, limit=limit)
+            self.next_due = await asyncio.to_thread(get_next_due, self.store)
         except Unavailable as trouble:
             _log.warning("the outbox cannot be read or written: %s", trouble.message)
-            self.pause_s = _AFTER_TROUBLE_S
-            return
+            self.next_due = self.store.now()
+            return _AFTER_TROUBLE_S
         for claimed in taken:
             origin = parse_target(claimed.url).origin
             self.busy[origin] += 1
-            task = asyncio.create_task(self._make(claimed, origin))
+            task = asyncio.create_task(self._attempt(claimed, origin))
             self.tasks[task] = claimed
+            task.add_done_callback(self.tasks.pop)
+        return LOOK_EVERY_S
 
-    async def _make(self, claimed: Claimed, origin: str) -> None:
+    async def _note(self) -> None:
+        ended, self.ended = self.ended, []
+        if not ended:
+            return
         try:
-            attempted = await self._attempt(claimed)
-            status = await asyncio.to_thread(finish, self.store, claimed, attempted)
+            statuses = await asyncio.to_thread(finish, self.store, ended)
+        except Unavailable:
+            self.ended = ended + self.ended
+            raise
+        for (claimed, attempted), status in zip(ended, statuses, strict=True):
             level = logging.DEBUG if attempted.delivered else logging.INFO
-            _log.log(
-                level,
-                "delivery %d of webhook %d, attempt %d: %s, %s",
-                *(claimed.id, claimed.webhook_id, claimed.attempt),
-                *(attempted.status or "no answer", status or "taken over"),
-            )
-        except Unavailable as trouble:
-            # its lease ends, and the attempt is made again
-            _log.warning("delivery %d could not be noted: %s", claimed.id, trouble.message)
+            ids = (claimed.id, claimed.webhook_id, claimed.attempt)
+            outcome = (attempted.status or "no answer", status or "taken over")
+            _log.log(level, "delivery %d of webhook %d, attempt %d: %s, %s", *ids, *outcome)
+
+    async def _attempt(self, claimed: Claimed, origin: str) -> None:
+        try:
+            attempted = await attempt(self.transport, self.store.settings, claimed)
+        except Exception as error:  # noqa: BLE001 - one delivery must not end the others; it is tried again
+            _log.exception("delivery %d", claimed.id)
+            attempted = Attempted(error=f"internal error ({type(error).__name__})")
         finally:
             self.busy[origin] -= 1
             if not self.busy[origin]:
                 del self.busy[origin]
-            self.tasks.pop(asyncio.current_task())  # type: ignore[arg-type]
-            self.ended.set()
+        self.ended.append((claimed, attempted))
+        self.news.set()
 
-    async def _attempt(self, claimed: Claimed) -> Attempted:
+    async def pause(self, pause_s: float) -> None:
+        """Wait until it is time to look again, or there is something to note."""
         try:
-            return await attempt(self.transport, self.store.settings, claimed)
-        except Exception as error:  # noqa: BLE001 - one delivery must not end the others; it is tried again
-            _log.exception("delivery %d", claimed.id)
-            return Attempted(error=f"internal error ({type(error).__name__})")
-
-    async def pause(self, stop: asyncio.Event) -> None:
-        """Wait until it is time to look again: an attempt that ended may have made another one due."""
-        waits = [asyncio.ensure_future(event.wait()) for event in (stop, self.ended)]
-        await asyncio.wait(waits, timeout=self.pause_s, return_when=asyncio.FIRST_COMPLETED)
-        for wait in waits:
-            wait.cancel()
+            async with asyncio.timeout(pause_s):
+                await self.news.wait()
+        except TimeoutError:
+            return
 
     async def end(self) -> None:
         """Let attempts under way end, then break them off and give them back."""
@@ -111,8 +131,12 @@ class _Courier:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        for claimed in left.values():
-            await asyncio.to_thread(release, self.store, claimed)
+        try:
+            await self._note()
+            await asyncio.to_thread(release, self.store, list(left.values()))
+        except Unavailable as trouble:
+            # their leases end, and they are tried again
+            _log.warning("%d attempts could not be noted: %s", len(self.ended) + len(left), trouble.message)
 
 
 async def _run(store: Store) -> None:
@@ -130,7 +154,8 @@ def main() -> None:
     # other libraries' lines name URLs, which may hold what is nobody else's
     logging.getLogger("httpcore2").setLevel(logging.WARNING)
     logging.getLogger("httpx2").setLevel(logging.WARNING)
-    with opened(settings) as store:
+    # what a power failure undoes here is an attempt that is made again
+    with opened(settings, durable=False) as store:
         asyncio.run(_run(store))
 
 

@@ -2,9 +2,10 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from storage.domain.targets import parse_target
@@ -40,17 +41,30 @@ from storage.store import Store
 OVERDUE_AFTER = timedelta(minutes=1)
 
 
+@contextmanager
+def watching(store: Store) -> Iterator[Callable[[], bool]]:
+    """Hand out a question for a block: may anything have come into the outbox since it was asked last?
+
+    Asking takes microseconds and never waits; the first answer is yes.
+    """
+    with closing(store.catalog.watch()) as watch:
+        yield watch.changed
+
+
+def get_next_due(store: Store) -> datetime | None:
+    """Return when the next attempt of all is due; None when nothing is on its way."""
+    with store.catalog.read() as connection:
+        return find_next_due(connection)
+
+
 def claim_due(store: Store, *, busy: Mapping[str, int], limit: int) -> list[Claimed]:
     """Take deliveries that are due, each for one attempt within its lease.
 
     `busy` counts the attempts under way by target (origin): together with them no target gets more than
-    `AT_ONCE`. Of one object at most one is ever due, the oldest. Nothing due costs one look into an index.
+    `AT_ONCE`. Of one object at most one is ever due, the oldest.
     """
     now = store.now()
     with store.catalog.read() as connection:
-        next_due = find_next_due(connection)
-        if next_due is None or next_due > now:
-            return []
         found = _free_to_go(connection, store, Counter(busy), limit)
     if not found:
         return []
@@ -86,38 +100,51 @@ def _free_to_go(
     return found
 
 
-def finish(store: Store, claimed: Claimed, attempted: Attempted) -> DeliveryStatus | None:
-    """Keep what came of an attempt.
+def finish(store: Store, ended: Sequence[tuple[Claimed, Attempted]]) -> list[DeliveryStatus | None]:
+    """Keep what came of attempts, all in one transaction.
 
-    Returns the delivery's status; None when it was no longer this attempt's, and nothing was kept.
+    Returns the status of each delivery; None where it was no longer the attempt's, and nothing was kept.
     """
     now = store.now()
-    values: dict[str, Any] = {
-        "last_attempt_at": now,
-        "response_status": attempted.status,
-        "response_body": attempted.answer[:KEPT_BYTES],
-        "error": describe_failure(attempted),
-    }
+    plans = [(claimed, _plan(claimed, attempted, now)) for claimed, attempted in ended]
+    with store.catalog.transaction() as connection:
+        return [_finish(connection, claimed, values, now) for claimed, values in plans]
+
+
+def _plan(claimed: Claimed, attempted: Attempted, now: datetime) -> dict[str, Any]:
     due_at = None
     if not attempted.delivered:
         chance = random.random()  # noqa: S311  # spreads load, keeps no secret
         due_at = plan_retry(
             claimed.attempt, now, claimed.give_up_at, chance=chance, retry_after_s=attempted.retry_after_s
         )
-    status: DeliveryStatus = DELIVERED if attempted.delivered else PENDING if due_at else DEAD
-    values |= {"status": status, "due_at": due_at, "ended_at": None if due_at else now}
-    with store.catalog.transaction() as connection:
-        if not update_claimed(connection, claimed.id, claimed.attempt, values):
-            return None
-        if due_at is None:
-            let_next(connection, claimed.id, now)
+    return {
+        "last_attempt_at": now,
+        "response_status": attempted.status,
+        "response_body": attempted.answer[:KEPT_BYTES],
+        "error": describe_failure(attempted),
+        "status": DELIVERED if attempted.delivered else PENDING if due_at else DEAD,
+        "due_at": due_at,
+        "ended_at": None if due_at else now,
+    }
+
+
+def _finish(
+    connection: Connection, claimed: Claimed, values: dict[str, Any], now: datetime
+) -> DeliveryStatus | None:
+    if not update_claimed(connection, claimed.id, claimed.attempt, values):
+        return None
+    if values["ended_at"] is not None:
+        let_next(connection, claimed.id, now)
+    status: DeliveryStatus = values["status"]
     return status
 
 
-def release(store: Store, claimed: Claimed) -> None:
-    """Give an attempt back that was not finished: it is due at once."""
+def release(store: Store, unfinished: Sequence[Claimed]) -> None:
+    """Give attempts back that were not finished: they are due at once."""
     with store.catalog.transaction() as connection:
-        update_claimed(connection, claimed.id, claimed.attempt, {"due_at": store.now()})
+        for claimed in unfinished:
+            update_claimed(connection, claimed.id, claimed.attempt, {"due_at": store.now()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,14 @@ def open_store(
     *,
     now: Callable[[], datetime] = _now,
     new_id: Callable[[], UUID] = uuid4,
+    durable: bool = True,
 ) -> Store:
-    """Open the store that the settings name, made or upgraded where needed."""
-    catalog = Catalog(settings.catalog)
+    """Open the store that the settings name, made or upgraded where needed.
+
+    Without `durable`, for a caller who repeats what a power failure undid, the catalog's commits do not wait
+    for the disk.
+    """
+    catalog = Catalog(settings.catalog, durable=durable)
     logs = Catalog(settings.log_database)
     migrate(catalog, "catalog")
     migrate(logs, "logs")
@@ -70,9 +75,9 @@ def open_store(
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Store]:
-    """Open a store for a block."""
-    store = open_store(settings)
+def opened(settings: Settings, *, durable: bool = True) -> Iterator[Store]:
+    """Open a store for a block, as `open_store` does."""
+    store = open_store(settings, durable=durable)
     try:
         yield store
     finally:

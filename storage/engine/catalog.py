@@ -20,15 +20,19 @@ Connection = sa.Connection
 
 
 class Catalog:
-    """One database by URL; safe to share between threads, never between processes by fork."""
+    """One database by URL; safe to share between threads, never between processes by fork.
 
-    def __init__(self, url: str) -> None:
+    A Catalog that is not `durable` commits without waiting for the disk: a power failure may undo its last
+    transactions, each as a whole; a kill of the process undoes none.
+    """
+
+    def __init__(self, url: str, *, durable: bool = True) -> None:
         self.url = sa.make_url(url)
         if self.url.get_backend_name() == "sqlite":
             Path(self.url.database or "").parent.mkdir(parents=True, exist_ok=True)
         self.engine = sa.create_engine(self.url, pool_size=16, max_overflow=48)
         if self.engine.dialect.name == "sqlite":
-            sa.event.listen(self.engine, "connect", _configure_sqlite)
+            sa.event.listen(self.engine, "connect", _configure_sqlite if durable else _configure_swift_sqlite)
             sa.event.listen(self.engine, "begin", _begin_sqlite)
         self._writer = self.engine.execution_options(promptlake_begin="BEGIN IMMEDIATE")
 
@@ -57,8 +61,35 @@ class Catalog:
         with _plain_errors(), self._writer.connect() as connection:
             yield lambda: _transaction(connection)
 
+    def watch(self) -> "Watch":
+        """Open a watch over what others commit."""
+        return Watch(self.url.database if self.engine.dialect.name == "sqlite" else None)
+
     def close(self) -> None:
         self.engine.dispose()
+
+
+class Watch:
+    """Tells for some microseconds whether anybody committed since it was asked last; used by one thread.
+
+    Where the database cannot tell (None), the answer is always yes.
+    """
+
+    def __init__(self, sqlite_path: str | None) -> None:
+        self._connection = None if sqlite_path is None else sqlite3.connect(sqlite_path, isolation_level=None)
+        self._seen: int | None = None
+
+    def changed(self) -> bool:
+        """Tell whether there may be something new; the first answer is yes."""
+        if self._connection is None:
+            return True
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        seen, self._seen = self._seen, int(version)
+        return self._seen != seen
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
 
 
 @contextmanager
@@ -79,6 +110,13 @@ def _configure_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) 
         "temp_store=MEMORY",
     ):
         cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _configure_swift_sqlite(connection: DBAPIConnection, entry: ConnectionPoolEntry) -> None:
+    _configure_sqlite(connection, entry)
+    cursor = connection.cursor()
+    cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()
 
 

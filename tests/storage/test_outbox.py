@@ -5,16 +5,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from storage import outbox
 from storage.deliveries import get_delivery, list_deliveries, redeliver
 from storage.domain.errors import Conflict, NotFound
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
-from storage.domain.webhooks import AT_ONCE, GIVE_UP_AFTER, LEASE, Attempted, Claimed, Delivery
+from storage.domain.webhooks import (
+    AT_ONCE,
+    GIVE_UP_AFTER,
+    LEASE,
+    Attempted,
+    Claimed,
+    Delivery,
+    DeliveryStatus,
+)
 from storage.engine.schema import deliveries as delivery_rows
 from storage.engine.schema import events as event_rows
 from storage.engine.schema import webhooks as webhook_rows
 from storage.events import record_event
-from storage.outbox import claim_due, count_outbox, finish, prune_deliveries, rearm_overdue, release
+from storage.outbox import claim_due, count_outbox, prune_deliveries, rearm_overdue, release
 from storage.store import Store
 from storage.webhooks import create_webhook, delete_webhook, rotate_secret
 
@@ -66,6 +75,11 @@ def happen(
 
 def claim(store: Store, limit: int = 100, **busy: int) -> list[Claimed]:
     return claim_due(store, busy=busy, limit=limit)
+
+
+def finish(store: Store, claimed: Claimed, attempted: Attempted) -> DeliveryStatus | None:
+    (status,) = outbox.finish(store, [(claimed, attempted)])
+    return status
 
 
 def shown(store: Store, who: Principal, webhook_id: int) -> list[Delivery]:
@@ -124,10 +138,10 @@ def test_a_released_attempt_is_due_at_once(store: Store, who: Principal) -> None
     hook(store, who)
     happen(store, who)
     (mine,) = claim(store)
-    release(store, mine)
+    release(store, [mine])
     (again,) = claim(store)
     assert again.id == mine.id
-    release(store, mine)
+    release(store, [mine])
     assert claim(store) == []
 
 
