@@ -2,14 +2,14 @@
 
 from dagster import Definitions, in_process_executor
 
-from pipelines.defs import checks, maintenance, operations, probe, request_logs, sheets
+from pipelines.defs import checks, maintenance, operations, probe, request_logs, sheets, webhooks
 from pipelines.durability import spare_syncs
 from pipelines.resources import StoreResource
 
 spare_syncs()
 
 defs = Definitions(
-    assets=[sheets.sheet_snapshots, request_logs.request_log_segments],
+    assets=[sheets.sheet_snapshots, request_logs.request_log_segments, webhooks.webhook_deliveries],
     asset_checks=[checks.sheet_segments_are_whole, checks.log_segments_are_whole],
     jobs=[
         sheets.import_job,
@@ -17,6 +17,7 @@ defs = Definitions(
         checks.check_job,
         maintenance.retention,
         maintenance.sweep,
+        webhooks.webhooks_job,
         probe.probe_job,
     ],
     sensors=[
@@ -24,8 +25,9 @@ defs = Definitions(
         operations.failed_runs,
         operations.canceled_runs,
         request_logs.flush_sensor,
+        webhooks.overdue_webhooks,
     ],
-    schedules=[checks.check_schedule, *maintenance.schedules],
+    schedules=[checks.check_schedule, *maintenance.schedules, webhooks.schedule],
     resources={"store": StoreResource()},
     executor=in_process_executor,
 )

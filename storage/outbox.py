@@ -32,6 +32,7 @@ from storage.engine.rows.deliveries import (
     let_next,
     rearm,
     select_due,
+    select_overdue_count,
     select_webhooks_due,
     update_claimed,
 )
@@ -160,6 +161,12 @@ class Outbox:
 def count_outbox(store: Store) -> Outbox:
     with store.catalog.read() as connection:
         return Outbox(**count_deliveries(connection, store.now() - OVERDUE_AFTER))
+
+
+def count_overdue(store: Store) -> int:
+    """Count the deliveries that should have been tried a minute ago."""
+    with store.catalog.read() as connection:
+        return select_overdue_count(connection, store.now() - OVERDUE_AFTER)
 
 
 def rearm_overdue(store: Store) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import json
+import ssl
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -85,9 +86,9 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(script: Script = accept):
+async def receiving(script: Script = accept, tls: ssl.SSLContext | None = None):
     receiver = Receiver(script)
-    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0, ssl=tls)
     receiver.port = server.sockets[0].getsockname()[1]
     try:
         yield receiver

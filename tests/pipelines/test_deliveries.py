@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,6 +272,37 @@ def test_a_name_that_turns_private_after_it_was_accepted_is_not_called(
             names["hooks.example.com"] = "127.0.0.1"
             (arrival,) = await receiver.until(1)
             assert arrival.headers["host"] == f"hooks.example.com:{receiver.port}"
+
+    asyncio.run(scenario())
+
+
+def test_a_certificate_must_be_of_the_name_that_was_asked_for(
+    store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(
+        [
+            *["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"],
+            *["-subj", "/CN=hooks.example.com", "-addext", "subjectAltName=DNS:hooks.example.com"],
+            *["-days", "2", "-keyout", str(key), "-out", str(certificate)],
+        ],
+        check=True,
+        capture_output=True,
+    )
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, **_: [(2, 1, 6, "", ("127.0.0.1", port))])
+    serving = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    serving.load_cert_chain(certificate, key)
+
+    async def scenario() -> None:
+        async with receiving(tls=serving) as receiver, delivering(store):
+            right, _ = subscribe(store, who, f"https://hooks.example.com:{receiver.port}/")
+            wrong, _ = subscribe(store, who, f"https://other.example.com:{receiver.port}/")
+            happen(store, who, 1)
+            await receiver.until(1)
+            assert "CERTIFICATE_VERIFY_FAILED" in str((await until_tried(store, who, wrong)).error)
+            assert (await until_tried(store, who, right)).status == "delivered"
+            assert len(receiver.arrivals) == 1
 
     asyncio.run(scenario())
 

@@ -191,8 +191,13 @@ def count_deliveries(connection: Connection, overdue_before: datetime) -> Mappin
     counts = {"pending": 0, "delivered": 0, "dead": 0} | {
         str(status): int(count) for status, count in connection.execute(query)
     }
-    overdue = sa.select(sa.func.count()).where(_UNENDED, deliveries.c.due_at < overdue_before)
-    return counts | {"overdue": connection.execute(overdue).scalar_one()}
+    return counts | {"overdue": select_overdue_count(connection, overdue_before)}
+
+
+def select_overdue_count(connection: Connection, overdue_before: datetime) -> int:
+    """Return how many should have been tried before a moment."""
+    query = sa.select(sa.func.count()).where(_UNENDED, deliveries.c.due_at < overdue_before)
+    return connection.execute(query).scalar_one()
 
 
 def delete_ended(connection: Connection, before: datetime) -> int:
