@@ -57,7 +57,8 @@ async def _post(
     transport: httpx2.AsyncHTTPTransport, settings: Settings, claimed: Claimed, answer: _Answer
 ) -> None:
     target = parse_target(claimed.url)
-    addresses = await asyncio.wrap_future(look_up(target))
+    # others may wait for the same answer
+    addresses = await asyncio.shield(asyncio.wrap_future(look_up(target)))
     judge(settings, target, addresses)
     *others, last = addresses[:_MOST_ADDRESSES]
     for address in others:

@@ -9,6 +9,7 @@ from storage.domain.findings import Finding, failed, judge_durable_write, judge_
 from storage.domain.operations import QUEUED
 from storage.engine.catalog import Catalog
 from storage.engine.health import durable_write_ms, find_damage, free_bytes, revision_of
+from storage.engine.rows.deliveries import select_overdue_count
 from storage.engine.rows.operations import select_by_status
 from storage.settings import Settings
 
@@ -79,4 +80,12 @@ def _check_outbox(catalog: Catalog, now: datetime) -> Iterator[Finding]:
             "operations",
             f"{len(late)} operations have waited for over a minute",
             "They run as soon as Dagster and the workers do; nothing is lost.",
+        )
+    with catalog.read() as connection:
+        overdue = select_overdue_count(connection, now - _PATIENCE)
+    if overdue:
+        yield warning(
+            "webhooks",
+            f"{overdue} deliveries have been due for over a minute",
+            "They leave as soon as the process `webhooks` runs; its log says why it does not.",
         )

@@ -16,10 +16,11 @@ class Arrival:
     path: str
     headers: dict[str, str]
     body: bytes
-    reader: asyncio.StreamReader = field(repr=False)
+    reader: asyncio.StreamReader | None = field(repr=False, default=None)
 
     async def given_up(self) -> None:
         """Wait until the sender has closed its end."""
+        assert self.reader is not None
         while await self.reader.read(4096):
             pass
 

@@ -21,7 +21,7 @@ from storage.domain.errors import PromptlakeError
 MAX_URL = 2048
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _PRINTABLE = re.compile(r"[!-~]+")
-_HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
+_HOST_NAME = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*\.?")
 _MAX_HOST = 253
 
 Address = IPv4Address | IPv6Address

@@ -55,7 +55,8 @@ def test_a_url_is_taken_apart(url: str, origin: str, path: str) -> None:
         "http://[fe80::1%25eth0]/",
         "http://münchen.example/",
         "http://hooks.example.com/" + "x" * 2048,
-        "http://" + "a" * 254 + "/",
+        "http://" + "a" * 64 + ".example.com/",
+        "http://" + "a." * 128 + "/",
     ],
 )
 def test_what_is_no_plain_url_is_refused(url: str) -> None:

@@ -100,7 +100,7 @@ def works(own: Stack) -> bool:
 
 @pytest.mark.slow
 def test_every_process_that_is_killed_comes_back_and_work_goes_on(own: Stack) -> None:
-    for name in ("code-server", "dagster-ui", "dagster-daemon", "worker-host", "api"):
+    for name in ("code-server", "dagster-ui", "dagster-daemon", "worker-host", "webhooks", "api"):
         old = own.pids()[name]
         os.kill(old, signal.SIGKILL)
         wait_for(lambda name=name, old=old: own.pids().get(name, old) != old, 30, f"a new {name}")
@@ -108,7 +108,7 @@ def test_every_process_that_is_killed_comes_back_and_work_goes_on(own: Stack) ->
 
         wait_for(lambda: works(own), 30, f"work after {name} was killed")
     log = (own.home / "up.log").read_text()
-    assert log.count("SIGKILL") == 5
+    assert log.count("SIGKILL") == 6
 
 
 @pytest.mark.slow
