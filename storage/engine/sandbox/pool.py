@@ -1,7 +1,6 @@
 """A warm pool of workers: started when first asked for, one tenant each, ended when idle or spent."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from storage.domain.walls import Wall
 from storage.engine.sandbox.keeper import Keeper
 from storage.engine.sandbox.kinds import Kind
 from storage.engine.sandbox.process import Worker
+from storage.engine.sandbox.turns import Ticket, Turns
 
 # Walls do not come back by themselves: so long a refusal is repeated without another trial.
 _UNGUARDED_S = 60.0
@@ -32,10 +32,8 @@ class Pool:
         self._most, self._wait_s, self._idle_s = most, wait_s, idle_s
         self._changed = Condition()
         self._idle: list[tuple[float, Worker]] = []  # the longest idle first
-        self._busy: Counter[int] = Counter()
         self._size = 0
-        self._share = max(1, most // 2)
-        self._waiting: dict[object, tuple[Kind, int]] = {}  # who came first stands first
+        self._turns = Turns(share=max(1, most // 2))
         self._preparing: set[str] = set()
         self._keeper: Keeper | None = None
         self._owner = os.getpid()
@@ -53,7 +51,8 @@ class Pool:
             Unguarded: a wall does not stand on this machine.
             Unavailable: none became free, or could be started.
         """
-        worker = self._take(kind, tenant)
+        ticket = Ticket(kind, tenant)
+        worker = self._take(ticket)
         try:
             self._check_walls(worker)
             yield worker
@@ -62,7 +61,7 @@ class Pool:
             keep = keep and worker.at_rest
             raise
         finally:
-            self._give_back(worker, tenant, keep=keep)
+            self._give_back(worker, ticket, keep=keep)
 
     def ask(self, kind: Kind, tenant: int, request: Any) -> Any:
         """Ask one thing of a worker of the tenant; raises as `lease` and `Worker.ask`."""
@@ -97,31 +96,56 @@ class Pool:
         if keeper is not None:
             keeper.stop()
 
-    def _take(self, kind: Kind, tenant: int) -> Worker:
+    def _take(self, ticket: Ticket) -> Worker:
         """Return a worker bound to the tenant: its own, else a fresh one, else one that is started now."""
         with self._changed:
-            ticket = object()
-            self._waiting[ticket] = (kind, tenant)
+            if self._turns.is_crowded(ticket.tenant, monotonic()):
+                raise Unavailable("All sandbox workers of the workspace are busy", retry_after_s=1)
+            self._turns.wait(ticket)
             try:
-                worker = self._wait_for(ticket, kind, tenant)
-            finally:
-                del self._waiting[ticket]
-            self._busy[tenant] += 1
+                worker = self._wait_for(ticket)
+            except BaseException:
+                self._turns.leave(ticket)
+                raise
+            self._turns.serve(ticket, monotonic())
             self._size += worker is None
         try:
-            worker = worker or self._started(kind)
+            worker = worker or self._started(ticket.kind)
         except BaseException:
-            self._forget(tenant)
+            self._forget(ticket)
             raise
-        worker.tenant = tenant
-        self._prepare(kind)
+        worker.tenant = ticket.tenant
+        self._prepare(ticket.kind)
         return worker
+
+    def _wait_for(self, ticket: Ticket) -> Worker | None:
+        """Wait for an idle worker, or (None) for room to start one."""
+        now = monotonic()
+        deadline, grow_at = now + self._wait_s, now + _GROW_AFTER_S
+        while True:
+            self._check_usable(ticket.kind)
+            if self._turns.may_go(ticket, full=self._size >= self._most, has_idle=self._has_idle):
+                worker = self._pick(ticket.kind, ticket.tenant)
+                if worker is not None or self._make_room(ticket.tenant, grow=now >= grow_at):
+                    return worker
+            until = grow_at if self._turns.busy(ticket.tenant) and now < grow_at else deadline
+            self._changed.wait(max(0.0, until - now))
+            now = monotonic()
+            if now >= deadline:
+                raise Unavailable("All sandbox workers are busy", retry_after_s=1)
+
+    def _has_idle(self, kind: Kind, tenant: int | None) -> bool:
+        return any(worker.kind == kind and worker.tenant == tenant for _, worker in self._idle)
 
     def _prepare(self, kind: Kind) -> None:
         """Have a fresh worker started for whoever comes next, where there is room and none is ready."""
         with self._changed:
-            ready = any(worker.kind == kind and worker.tenant is None for _, worker in self._idle)
-            if ready or kind.name in self._preparing or self._size >= self._most or self._keeper is None:
+            if (
+                self._has_idle(kind, None)
+                or kind.name in self._preparing
+                or self._size >= self._most
+                or self._keeper is None
+            ):
                 return
             self._preparing.add(kind.name)
             self._size += 1
@@ -147,41 +171,6 @@ class Pool:
                 self._unguarded[worker.kind.name] = (monotonic() + _UNGUARDED_S, error)
             raise
 
-    def _wait_for(self, ticket: object, kind: Kind, tenant: int) -> Worker | None:
-        """Wait for an idle worker, or (None) for room to start one."""
-        now = monotonic()
-        deadline, grow_at = now + self._wait_s, now + _GROW_AFTER_S
-        while True:
-            self._check_usable(kind)
-            if self._may_go(ticket, tenant):
-                worker = self._pick(kind, tenant)
-                if worker is not None or self._make_room(tenant, grow=now >= grow_at):
-                    return worker
-            until = grow_at if self._busy[tenant] and now < grow_at else deadline
-            self._changed.wait(max(0.0, until - now))
-            now = monotonic()
-            if now >= deadline:
-                raise Unavailable("All sandbox workers are busy", retry_after_s=1)
-
-    def _may_go(self, ticket: object, tenant: int) -> bool:
-        """Whether the tenant is below its share, and nobody is overtaken who waits for the same."""
-        if self._busy[tenant] >= self._share:
-            return False
-        full = self._size >= self._most
-        for other, (kind, whose) in self._waiting.items():
-            if other is ticket:
-                break
-            if (full or whose == tenant) and self._could_go(kind, whose):
-                return False
-        return True
-
-    def _could_go(self, kind: Kind, tenant: int) -> bool:
-        if not self._busy[tenant]:
-            return True
-        return self._busy[tenant] < self._share and any(
-            worker.kind == kind and worker.tenant == tenant for _, worker in self._idle
-        )
-
     def _pick(self, kind: Kind, tenant: int) -> Worker | None:
         """Take an idle worker of the tenant, or a fresh one, out of the idle ones."""
         for wanted in (tenant, None):
@@ -200,7 +189,7 @@ class Pool:
 
         A tenant that has one at work gets another after a short wait, and never at the cost of somebody else.
         """
-        if self._busy[tenant]:
+        if self._turns.busy(tenant):
             return grow and self._size < self._most
         if self._size >= self._most and self._idle:
             self._drop(self._idle.pop(0)[1])
@@ -210,28 +199,24 @@ class Pool:
         worker.end()
         self._size -= 1
 
-    def _give_back(self, worker: Worker, tenant: int, *, keep: bool) -> None:
+    def _give_back(self, worker: Worker, ticket: Ticket, *, keep: bool) -> None:
         keep = keep and worker.ready and not worker.spent
         if not keep:
             worker.end()
         with self._changed:
             if keep and not self._closed:
                 self._idle.append((monotonic(), worker))
-                self._release(tenant)
+                self._turns.leave(ticket)
+                self._changed.notify_all()
                 return
         worker.end()
-        self._forget(tenant)
+        self._forget(ticket)
 
-    def _forget(self, tenant: int) -> None:
+    def _forget(self, ticket: Ticket) -> None:
         with self._changed:
             self._size -= 1
-            self._release(tenant)
-
-    def _release(self, tenant: int) -> None:
-        self._busy[tenant] -= 1
-        if not self._busy[tenant]:
-            del self._busy[tenant]
-        self._changed.notify_all()
+            self._turns.leave(ticket)
+            self._changed.notify_all()
 
     def _started(self, kind: Kind) -> Worker:
         with self._changed:

@@ -1,28 +1,19 @@
 """One worker process as its owner sees it: started bare, asked by frames, ended by SIGKILL."""
 
-import json
 import os
-import select
 import signal
-import subprocess
-import sys
 from contextlib import suppress
-from importlib.util import find_spec
-from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from storage.domain.errors import InvalidConfig, LimitReached, Unavailable, Unguarded
 from storage.domain.walls import Wall, fallen
-from storage.engine.sandbox.inside.frames import HEADER_BYTES, FrameTooLarge, decode, encode
+from storage.engine.sandbox.channel import WorkerGone
+from storage.engine.sandbox.inside.frames import FrameTooLarge, decode, encode
 from storage.engine.sandbox.kinds import Kind
+from storage.engine.sandbox.launch import launch
 
-_BOOT = (
-    "import sys; sys.path[:0] = sys.argv[2:]; from storage.engine.sandbox.inside.worker import main; main()"
-)
-_ROOT = Path(__file__).parents[3]
 _START_S = 30.0
-_LARGEST_READ = 1 << 20
 
 
 class Worker:
@@ -39,19 +30,7 @@ class Worker:
         self.busy_s = 0.0
         self.at_rest = True  # no frame is under way
         self._walls: tuple[Wall, ...] | None = None
-        theirs_in, self._to = os.pipe()
-        self._from, theirs_out = os.pipe()
-        try:
-            self._process = _started(kind, theirs_in, theirs_out)
-        except OSError:
-            os.close(self._to)
-            os.close(self._from)
-            raise
-        finally:
-            os.close(theirs_in)
-            os.close(theirs_out)
-        os.set_blocking(self._to, False)
-        os.set_blocking(self._from, False)
+        self._process, self._channel = launch(kind)
 
     @property
     def pid(self) -> int:
@@ -60,7 +39,7 @@ class Worker:
     @property
     def ready(self) -> bool:
         """Whether it lives and has said nothing that it was not asked."""
-        return self._process.poll() is None and (self._walls is None or not _waits(self._from))
+        return self._process.poll() is None and (self._walls is None or self._channel.silent)
 
     @property
     def spent(self) -> bool:
@@ -75,9 +54,9 @@ class Worker:
         """
         if self._walls is None:
             try:
-                hello = decode(self._receive(monotonic() + _START_S))
+                hello = decode(self._channel.receive(monotonic() + _START_S))
                 self._walls = (*(Wall(**wall) for wall in hello["walls"]), self._killable())
-            except (_Gone, TimeoutError, FrameTooLarge, ValueError, TypeError, KeyError) as error:
+            except (WorkerGone, TimeoutError, FrameTooLarge, ValueError, TypeError, KeyError) as error:
                 self.end()
                 raise Unavailable(f"A sandbox worker ({self.kind.name}) did not start") from error
         return self._walls
@@ -109,11 +88,11 @@ class Worker:
         started = monotonic()
         self.at_rest = False
         try:
-            self._send(frame, started + self.kind.wall_s)
-            answer = decode(self._receive(started + self.kind.wall_s))
+            self._channel.send(frame, started + self.kind.wall_s)
+            answer = decode(self._channel.receive(started + self.kind.wall_s))
         except TimeoutError:
             raise self._over("time") from None
-        except (_Gone, BrokenPipeError):
+        except WorkerGone:
             self._process.wait()
             by_system = self._process.returncode in {-signal.SIGKILL, -signal.SIGXCPU}
             raise self._over("system" if by_system else "memory") from None
@@ -126,11 +105,9 @@ class Worker:
 
     def end(self) -> None:
         """Kill the process and forget it."""
-        if self._to < 0:
+        if self._channel.closed:
             return
-        os.close(self._to)
-        os.close(self._from)
-        self._to = self._from = -1
+        self._channel.close()
         # one that may not be killed was asked nothing (see `_killable`) and ends by itself now
         with suppress(PermissionError):
             self._process.kill()
@@ -171,30 +148,6 @@ class Worker:
             pass
         return Wall("end", True, "can be ended by its owner at any moment")
 
-    def _send(self, frame: bytes, deadline: float) -> None:
-        rest = memoryview(frame)
-        while rest:
-            try:
-                rest = rest[os.write(self._to, rest) :]
-            except BlockingIOError:
-                _wait(self._to, select.POLLOUT, deadline)
-
-    def _receive(self, deadline: float) -> bytes:
-        size = int.from_bytes(self._read(HEADER_BYTES, deadline), "big")
-        if size > self.kind.max_frame_bytes:
-            raise FrameTooLarge(f"{size} bytes")
-        return self._read(size, deadline)
-
-    def _read(self, size: int, deadline: float) -> bytes:
-        parts = bytearray()
-        while len(parts) < size:
-            _wait(self._from, select.POLLIN, deadline)
-            part = os.read(self._from, min(size - len(parts), _LARGEST_READ))
-            if not part:
-                raise _Gone
-            parts += part
-        return bytes(parts)
-
 
 class Refused(Exception):
     """The evaluator refuses the expression; `problem` is what it says about it, unchecked."""
@@ -204,10 +157,6 @@ class Refused(Exception):
         self.problem = problem
 
 
-class _Gone(Exception):
-    """The process ended in the middle of a frame."""
-
-
 _SENTENCES = {
     "time": "it ran for more than {kind.wall_s:g} s and was stopped",
     "memory": "it ended its worker, most often by asking for more than {mb} MB of memory",
@@ -215,52 +164,3 @@ _SENTENCES = {
     "output": "its result is over the largest size",
     "recursion": "it calls itself too deeply",
 }
-
-
-def _wait(fd: int, event: int, deadline: float) -> None:
-    poll = select.poll()
-    poll.register(fd, event)
-    left = deadline - monotonic()
-    if left <= 0 or not poll.poll(left * 1000):
-        raise TimeoutError
-
-
-def _waits(fd: int) -> bool:
-    """Whether a byte can be read, or the other side is gone."""
-    poll = select.poll()
-    poll.register(fd, select.POLLIN)
-    return bool(poll.poll(0))
-
-
-def _started(kind: Kind, read_fd: int, write_fd: int) -> subprocess.Popen[bytes]:
-    orders = {
-        "module": kind.module,
-        "frames": [read_fd, write_fd],
-        "owner": os.getpid(),
-        "memory_bytes": kind.memory_bytes,
-        "cpu_s": kind.cpu_s,
-        "max_frame_bytes": kind.max_frame_bytes,
-    }
-    # -I and -S: neither the environment, nor the user's folder, nor any .pth file has a say in what is run
-    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, json.dumps(orders), *_paths(kind)]
-    return subprocess.Popen(  # noqa: S603  our own interpreter, our own code
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        pass_fds=(read_fd, write_fd),
-        env={},
-        cwd="/",
-        start_new_session=True,  # a Ctrl-C of the terminal is for its owner
-    )
-
-
-def _paths(kind: Kind) -> list[str]:
-    """Where a worker looks for modules: this package and what the kind requires."""
-    found = [str(_ROOT), *kind.import_paths]
-    for package in kind.requires:
-        spec = find_spec(package)
-        if spec is None or spec.origin is None:
-            raise Unguarded(f"The package {package} is not installed")
-        found.append(str(Path(spec.origin).parents[1]))
-    return list(dict.fromkeys(found))

@@ -228,3 +228,21 @@ def test_a_worker_outlives_the_thread_that_asked_for_it(pool: Pool) -> None:
         pid = threads.submit(pid_of, pool, 1).result()
     time.sleep(0.05)
     assert pid_of(pool, 1) == pid
+
+
+def test_a_tenant_cannot_queue_without_end_behind_its_own_slow_work() -> None:
+    pool = Pool(most=2, wait_s=20)
+    threads = ThreadPoolExecutor(2)
+    try:
+        with pool.lease(ATTACKER, 1):
+            waiting = [threads.submit(pool.ask, ATTACKER, 1, "result = 1") for _ in range(2)]
+            time.sleep(0.4)
+            started = time.monotonic()
+            with pytest.raises(Unavailable, match="of the workspace are busy"):
+                pool.ask(ATTACKER, 1, "result = 1")
+            assert time.monotonic() - started < 1
+            assert pool.ask(ATTACKER, 2, "result = 2") == {"result": 2}
+        assert [future.result() for future in waiting] == [{"result": 1}] * 2
+    finally:
+        threads.shutdown()
+        pool.close()
