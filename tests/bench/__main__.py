@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import beside, idle, import_file, ingest, latency, start
+from tests.bench import beside, idle, import_file, ingest, latency, start, webhooks
 from tests.bench.measure import Bench, MissingTool, machine
 
 BENCHES: dict[str, Callable[[Bench], None]] = {
@@ -23,6 +23,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "latency": latency.run,
     "beside": beside.run,
     "import_file": import_file.run,
+    "webhooks": webhooks.run,
     "idle": idle.run,
 }
 
