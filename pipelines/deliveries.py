@@ -17,7 +17,7 @@ import httpx2
 
 from pipelines.attempts import attempt, open_transport
 from storage.domain.errors import Unavailable
-from storage.domain.targets import parse_target
+from storage.domain.targets import origin_of
 from storage.domain.webhooks import Attempted, Claimed
 from storage.outbox import claim_due, finish, get_next_due, release, watching
 from storage.settings import Settings
@@ -80,7 +80,7 @@ class _Courier:
             self.next_due = self.store.now()
             return _AFTER_TROUBLE_S
         for claimed in taken:
-            origin = parse_target(claimed.url).origin
+            origin = origin_of(claimed.url)
             self.busy[origin] += 1
             task = asyncio.create_task(self._attempt(claimed, origin))
             self.tasks[task] = claimed

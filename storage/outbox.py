@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from storage.domain.targets import parse_target
+from storage.domain.targets import origin_of
 from storage.domain.webhooks import (
     AT_ONCE,
     DEAD,
@@ -92,7 +92,7 @@ def _free_to_go(
 ) -> list[tuple[Delivery, str]]:
     found: list[tuple[Delivery, str]] = []
     for webhook_id, url in select_webhooks_due(connection, store.now()):
-        origin = parse_target(url).origin
+        origin = origin_of(url)
         room = min(AT_ONCE - busy[origin], limit - len(found))
         if room > 0:
             due = select_due(connection, webhook_id, store.now(), room)

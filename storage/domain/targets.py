@@ -87,6 +87,14 @@ def parse_target(url: str) -> Target:
     return Target(parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme], path)
 
 
+def origin_of(url: str) -> str:
+    """What attempts at a URL are counted by: its origin, or itself where it is no URL any more."""
+    try:
+        return parse_target(url).origin
+    except TargetRefused:
+        return url
+
+
 def parse_allowed(text: str) -> Allowed:
     """Read the operator's list: networks, addresses and host names, separated by commas.
 

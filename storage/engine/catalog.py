@@ -83,7 +83,10 @@ class Watch:
         """Tell whether there may be something new; the first answer is yes."""
         if self._connection is None:
             return True
-        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        try:
+            (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        except sqlite3.OperationalError:  # locked for a moment: whoever reads next finds out
+            return True
         seen, self._seen = self._seen, int(version)
         return self._seen != seen
 

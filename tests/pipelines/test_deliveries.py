@@ -21,9 +21,11 @@ from pipelines import attempts
 from pipelines.deliveries import deliver
 from storage import outbox
 from storage.deliveries import get_delivery, list_deliveries, redeliver
+from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
 from storage.domain.webhooks import AT_ONCE, KEPT_BYTES, Delivery
+from storage.engine.schema import webhooks as webhook_rows
 from storage.events import record_event
 from storage.settings import Settings
 from storage.store import Store
@@ -303,6 +305,47 @@ def test_a_certificate_must_be_of_the_name_that_was_asked_for(
             assert "CERTIFICATE_VERIFY_FAILED" in str((await until_tried(store, who, wrong)).error)
             assert (await until_tried(store, who, right)).status == "delivered"
             assert len(receiver.arrivals) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_url_that_is_none_any_more_fails_alone(store: Store, who: Principal) -> None:
+    async def scenario() -> None:
+        async with receiving() as receiver, delivering(store):
+            odd, _ = subscribe(store, who, receiver.url)
+            fine, _ = subscribe(store, who, receiver.url)
+            with store.catalog.transaction() as connection:
+                connection.execute(
+                    webhook_rows.update().where(webhook_rows.c.id == odd).values(url="http://")
+                )
+            happen(store, who, 1)
+            assert (await until_tried(store, who, odd)).error == "names no host"
+            assert (await until_tried(store, who, fine)).status == "delivered"
+
+    asyncio.run(scenario())
+
+
+def test_a_full_disk_for_a_while_loses_and_repeats_nothing(
+    store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipelines.deliveries._AFTER_TROUBLE_S", 0.05)
+    finish, failures = outbox.finish, iter([True] * 5)
+
+    def full(*arguments: Any) -> Any:
+        if next(failures, False):
+            raise Unavailable("The catalog cannot be written now (disk full or busy).")
+        return finish(*arguments)
+
+    monkeypatch.setattr("pipelines.deliveries.finish", full)
+
+    async def scenario() -> None:
+        async with receiving() as receiver, delivering(store):
+            hook, _ = subscribe(store, who, receiver.url)
+            happen(store, who, 1)
+            (delivery,) = await until_ended(store, who, hook)
+            assert (delivery.status, delivery.attempts) == ("delivered", 1)
+            assert len(receiver.arrivals) == 1
+            assert next(failures, False) is False
 
     asyncio.run(scenario())
 
