@@ -72,7 +72,7 @@ class Unguarded(InvalidConfig):
 
 
 class LimitReached(InvalidConfig):
-    """An expression met a limit of the sandbox: `time`, `memory`, `output`, `recursion` or `system`."""
+    """An expression met a limit of the sandbox; `limit` is one word (time, memory, output, ...)."""
 
     def __init__(self, limit: str, message: str) -> None:
         super().__init__(message)

@@ -69,5 +69,5 @@ def _import_paths(kind: Kind) -> list[str]:
         spec = find_spec(package)
         if spec is None or spec.origin is None:
             raise Unguarded(f"The package {package} is not installed")
-        found.append(str(Path(spec.origin).parents[1]))
+        found.append(str(Path(spec.origin).parents[1 if spec.submodule_search_locations else 0]))
     return list(dict.fromkeys(found))

@@ -163,4 +163,5 @@ _SENTENCES = {
     "system": "the system ended it, most often after more than {kind.cpu_s} s of CPU time",
     "output": "its result is over the largest size",
     "recursion": "it calls itself too deeply",
+    "evaluator": "its evaluator failed on it",
 }

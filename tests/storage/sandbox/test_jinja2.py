@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from jinja2 import ChainableUndefined
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from storage.domain.blueprints import Text
 from storage.domain.errors import InvalidConfig, LimitReached
@@ -40,15 +42,53 @@ def jinja2(shared_pool: Pool) -> SandboxedJinja2:
         ("{{ v|tojson }}", {"v": {"a": [1, None, "ü"]}}, '{"a": [1, null, "ü"]}'),
         ("<b>{{ v }}</b>", {"v": "<i>&"}, "<b><i>&</b>"),
         ("{# note #}{% raw %}{{ x }}{% endraw %}", {"x": 1}, "{{ x }}"),
-        ("{{ self }}{{ source }}{{ name }}", {"self": 1, "source": 2, "name": 3}, "123"),
+        ("{{ source }}{{ name }}", {"source": 2, "name": 3}, "23"),
         ("{{ 'x' }}\x00{{ n }}", {"n": 10**30}, "x\x00" + str(10**30)),
         ("", {}, ""),
+        ("{{ xs|join(', ') }} {{ xs|first }} {{ xs|length }} {{ xs|map('upper')|list }}", {"xs": ["a", "b"]},
+         "a, b a 2 ['A', 'B']"),
+        ("{{ rows|selectattr('ok')|map(attribute='n')|sum }}",
+         {"rows": [{"ok": True, "n": 2}, {"ok": False, "n": 3}, {"ok": True, "n": 5}]}, "7"),
+        ("{% for k, v in d|dictsort %}{{ k }}={{ v }};{% endfor %}", {"d": {"b": 1, "a": 2}}, "a=2;b=1;"),
+        ("{% for g in rows|groupby('k') %}{{ g.grouper }}:{{ g.list|length }} {% endfor %}",
+         {"rows": [{"k": 1}, {"k": 2}, {"k": 1}]}, "1:2 2:1 "),
+        ("{{ 7 // 2 }} {{ 7 / 2 }} {{ 7 % 4 }} {{ 2 ** 10 }} {{ 'a' ~ 1 }} {{ -3|abs }}", {},
+         "3 3.5 3 1024 a1 3"),
+        ("{{ 'ab'[0] }} {{ 'abc'[1:] }} {{ [1, 2, 3][-1] }} {{ {'a': 1}['a'] }} {{ 1 in [1] }}", {},
+         "a bc 3 1 True"),
+        ("{%- for i in range(5) if i is odd -%} {{ i }} {%- else -%} none {%- endfor -%}", {}, "13"),
+        ("{% for i in range(9) if i != 2 %}{% if i == 4 %}{% break %}{% endif %}{{ i }}{% endfor %}", {},
+         "013"),
+        ("{% filter upper %}a{{ x }}{% endfilter %}{% set y %}b{% endset %}{{ y }}", {"x": "c"}, "ACb"),
+        ("{% with a = 1 %}{{ a }}{% endwith %}{{ a }}", {}, "1"),
+        ("{{ 'x'|default('d') }} {{ ''|default('d', true) }} {{ '%s-%s'|format('a', 1) }}", {}, "x d a-1"),
+        ("{{ 3.14159|round(2) }} {{ '5'|int + 1 }} {{ 'a b'|title }} {{ ' x '|trim }}", {},
+         "3.14 6 A B x"),
+        ("{{ 'a rather long text here'|truncate(length=12) }} {{ 'a&b c'|urlencode }} {{ '<b>'|e }}", {},
+         "a rather... a%26b%20c &lt;b&gt;"),
+        ("{{ s.strip() }} {{ s.replace('a', 'b') }} {{ s.startswith(' a') }}", {"s": " a "},
+         "a  b  True"),
+        ("{% macro m() %}<{{ caller(1) }}>{% endmacro %}{% call(x) m() %}{{ x }}{% endcall %}", {}, "<1>"),
     ],
 )  # fmt: skip
 def test_templates_mean_what_they_mean_in_jinja2(
     jinja2: SandboxedJinja2, source: str, values: dict[str, Any], rendered: str
 ) -> None:
     assert jinja2.render([text(source)], values) == [rendered]
+    original = ImmutableSandboxedEnvironment(
+        undefined=ChainableUndefined,
+        keep_trailing_newline=True,
+        extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"],
+        finalize=lambda value: "" if value is None else value,
+    )
+    original.policies["json.dumps_kwargs"] = {"ensure_ascii": False}
+    assert original.from_string(source).render({**values}) == rendered
+
+
+def test_a_variable_may_have_any_name_of_the_language(jinja2: SandboxedJinja2) -> None:
+    assert jinja2.render([text("{{ self }}{{ größe }}")], {"self": 1, "größe": 2, "User Question": 3}) == [
+        "12"
+    ]
 
 
 def test_variables_come_in_order_of_first_sight_without_what_is_the_languages_own(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from storage import sandbox
-from storage.domain.errors import Unavailable, Unguarded
+from storage.domain.errors import LimitReached, Unavailable, Unguarded
 from storage.domain.walls import fallen
 from storage.engine.sandbox.kinds import JINJA2
 from storage.engine.sandbox.pool import Pool
@@ -54,6 +54,11 @@ def test_a_kernel_without_the_filter_is_named_as_the_reason(pool: Pool) -> None:
         pool.ask(kind_of("no_kernel"), 1, "hello")
 
 
+def test_another_system_is_named_as_the_reason(pool: Pool) -> None:
+    with pytest.raises(Unguarded, match="only Linux on x86_64 and aarch64"):
+        pool.ask(kind_of("elsewhere"), 1, "hello")
+
+
 def test_one_hole_is_found_and_named(pool: Pool) -> None:
     with pytest.raises(Unguarded, match=r"not refused: openat.*opening / is not refused"):
         pool.ask(kind_of("one_hole"), 1, "hello")
@@ -70,6 +75,11 @@ def test_a_refusal_is_remembered_and_other_kinds_go_on(pool: Pool) -> None:
 def test_an_evaluator_that_cannot_start_is_unavailable(pool: Pool) -> None:
     with pytest.raises(Unavailable, match=r"sandbox worker \(broken\) did not start"):
         pool.ask(kind_of("broken"), 1, "hello")
+
+
+def test_a_mistake_of_an_evaluator_is_told_without_its_words(pool: Pool) -> None:
+    with pytest.raises(LimitReached, match=r"its evaluator failed on it$"):
+        pool.ask(kind_of("mistaken"), 1, "a secret value")
 
 
 def test_doctor_is_told_which_walls_stand_and_what_follows_where_one_does_not(

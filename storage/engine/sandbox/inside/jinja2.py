@@ -4,14 +4,15 @@ A request is {"texts": [...], "rows": [{name: value}] | null}. Without rows the 
 answer is [[name, ...] of each text]: the variables that it reads, in order of first sight. With rows the
 answer is [[rendered text, ...] of each row].
 
-The language is jinja2's with these differences, all of them minijinja's or deliberate:
+The language is jinja2's, with these differences; what this engine refuses is refused, and never handed to
+another engine: one text must not have two meanings.
 
 - A missing variable, also one reached through (`{{ user.name }}`), and null render as nothing. Other values
-  are spelled as jinja2 spells them: True, [1, 'x'], {'k': 'v'}; `tojson` makes JSON.
-- `include`, `import` and `extends` find nothing: a template is one text.
-- `%` does not format; `"..." | format(...)` and `"...".format(...)` do. No `{% trans %}`, no line
-  statements, no autoescape; the filters `xmlattr`, `wordcount`, `forceescape`, `random` and `urlize` and the
-  global `lipsum` are missing.
+  are spelled as jinja2 spells them: True, [1, 'x'], {'k': 'v'}. `tojson` keeps characters and order of keys.
+- `include`, `import` and `extends` find nothing: a template is one text. No `{% trans %}`, no autoescape.
+- `%` does not format; `"..." | format(...)` and `"...".format(...)` do.
+- The filters center, forceescape, random, urlize, wordcount and xmlattr, the test callable and the global
+  lipsum are missing; `truncate` takes its arguments by name. A trailing newline is kept.
 - A range has at most 100,000 numbers, calls nest at most some hundred deep, integers have 128 bits.
 - Variables are names of the language: a title such as `User Question` is read in f-string templates only.
 """
