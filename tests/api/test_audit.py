@@ -4,15 +4,20 @@ A new route that changes something needs a line in `BODIES`, or in `UNTOLD` with
 """
 
 import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+from httpx2 import Response
 from starlette.testclient import TestClient
 
 from api.openapi import operations
 from storage.audit import record_audit
+from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
+from storage.engine.schema import metadata
 from storage.store import Store
 from storage.workspaces import create_key, create_workspace, find_key, revoke_key, rotate_key
 from tests.api.test_isolation import MAKERS
@@ -56,9 +61,8 @@ def made_ids(client: TestClient) -> dict[str, str]:
     return made
 
 
-def test_every_route_that_changes_something_leaves_an_entry(client: TestClient) -> None:
-    silent = []
-    walked = set()
+def changes(client: TestClient) -> Iterator[tuple[str, Callable[[], Response]]]:
+    """Every route that changes something, with a call of it on entities made for it."""
     for method, path, operation in operations(client.get("/openapi.json").json()):
         name = f"{method} {path}"
         if method == "get" or "x-scope" not in operation or name in UNTOLD:
@@ -66,16 +70,46 @@ def test_every_route_that_changes_something_leaves_an_entry(client: TestClient) 
         assert name in BODIES, (
             f"teach BODIES a call of {name} that succeeds, or UNTOLD why it leaves no entry"
         )
-        walked.add(name)
         ids = made_ids(client) if "{" in path else {}
-        last = entries(client)[0]["id"]
         url = re.sub(r"{(\w+)[^}]*}", lambda found, ids=ids: ids[found[1]], path)
-        answer = client.request(method, url, json=BODIES[name])
+        yield name, partial(client.request, method, url, json=BODIES[name])
+
+
+def test_every_route_that_changes_something_leaves_an_entry(client: TestClient) -> None:
+    silent = []
+    walked = set()
+    for name, call in changes(client):
+        walked.add(name)
+        last = entries(client)[0]["id"]
+        answer = call()
         assert answer.status_code < 300, f"{name}: {answer.text}"
         if entries(client)[0]["id"] == last:
             silent.append(name)
     assert walked == set(BODIES), f"no such route: {set(BODIES) - walked}"
     assert silent == []
+
+
+def test_a_change_whose_entry_cannot_be_written_does_not_happen(
+    client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise Unavailable("The catalog cannot be written now (disk full or busy).")
+
+    def content() -> dict[str, list[Any]]:
+        with store.catalog.read() as connection:
+            tables = metadata.sorted_tables
+            return {table.name: list(map(tuple, connection.execute(table.select()))) for table in tables}
+
+    happened = []
+    for name, call in changes(client):
+        before = content()
+        with monkeypatch.context() as broken:
+            broken.setattr("storage.audit.insert_audit_entry", full)
+            answer = call()
+        assert answer.status_code == 503, f"{name}: {answer.text}"
+        if content() != before:
+            happened.append(name)
+    assert happened == []
 
 
 def test_a_refused_call_leaves_none(client: TestClient) -> None:

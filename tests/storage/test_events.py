@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from storage.deliveries import list_deliveries
+from storage.domain.errors import Unavailable
 from storage.domain.imports import Imported
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
@@ -12,7 +13,7 @@ from storage.domain.prompts import Publication
 from storage.domain.webhooks import EVENT_TYPES
 from storage.import_commit import commit_import
 from storage.imports import start_import
-from storage.operations import claim, fail, raise_attempt
+from storage.operations import claim, fail, get_operation, raise_attempt
 from storage.sheets import delete_sheet
 from storage.store import Store
 from storage.tables import create_table
@@ -99,3 +100,17 @@ def test_an_import_of_requests_and_a_deleted_sheet_are_told_as_what_they_are(
     assert failed == "table_sheet_created_from_request_history_failed"
     assert details["error_message"] == "sheet deleted"
     assert "file_name" not in details
+
+
+def test_an_import_whose_entry_cannot_be_written_neither_happened_nor_is_told(
+    store: Store, who: Principal, webhook_id: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise Unavailable("The catalog cannot be written now (disk full or busy).")
+
+    started = start(store, who, create_table(store, who).id)
+    monkeypatch.setattr("storage.import_commit.insert_audit_entry", full)
+    with pytest.raises(Unavailable):
+        import_rows(store, started.operation, ["a"], [["1"]])
+    assert get_operation(store, started.operation.no).status == "running"
+    assert events(store, who, webhook_id) == []
