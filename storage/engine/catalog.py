@@ -56,14 +56,26 @@ class Catalog:
     def writing(self) -> Iterator[Callable[[], AbstractContextManager[sa.Connection]]]:
         """Keep one connection for many writes; yield what opens a transaction on it, as `transaction` does.
 
-        After a failure leave the block and open another: the connection is not trusted any more.
+        Its commits never stop to checkpoint: a `Checkpointer` does that beside them. After a failure leave
+        the block and open another: the connection is not trusted any more.
         """
         with _plain_errors(), self._writer.connect() as connection:
-            yield lambda: _transaction(connection)
+            if self.sqlite_path is not None:
+                _set_pragma(connection, "wal_autocheckpoint=0")
+            try:
+                yield lambda: _transaction(connection)
+            finally:
+                # it is not handed to others who do wait for their checkpoints
+                connection.invalidate()
 
     def watch(self) -> "Watch":
         """Open a watch over what others commit."""
-        return Watch(self.url.database if self.engine.dialect.name == "sqlite" else None)
+        return Watch(self.sqlite_path)
+
+    @property
+    def sqlite_path(self) -> str | None:
+        """The file of a SQLite database; None for another."""
+        return self.url.database if self.engine.dialect.name == "sqlite" else None
 
     def close(self) -> None:
         self.engine.dispose()
@@ -121,6 +133,13 @@ def _configure_swift_sqlite(connection: DBAPIConnection, entry: ConnectionPoolEn
     cursor = connection.cursor()
     cursor.execute("PRAGMA synchronous=NORMAL")
     cursor.close()
+
+
+def _set_pragma(connection: sa.Connection, pragma: str) -> None:
+    # below SQLAlchemy, which would open a transaction first
+    driver = connection.connection.dbapi_connection
+    if driver is not None:
+        driver.cursor().execute(f"PRAGMA {pragma}")
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

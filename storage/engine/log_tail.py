@@ -8,6 +8,7 @@ from typing import Protocol
 
 from storage.domain.errors import PromptlakeError, Unavailable
 from storage.engine.catalog import Catalog
+from storage.engine.checkpoints import Checkpointer
 from storage.engine.rows.log_tail import Entry, append_group
 
 log = logging.getLogger("promptlake.logs")
@@ -53,6 +54,7 @@ class LocalLogWriter:
         self._waiting_bytes = 0
         self._closed = False
         self._wake = threading.Condition()
+        self._checkpointer = Checkpointer(logs.sqlite_path)
         self._thread = threading.Thread(target=self._run, name="log-tail", daemon=True)
         self._thread.start()
 
@@ -78,6 +80,7 @@ class LocalLogWriter:
             self._closed = True
             self._wake.notify()
         await asyncio.to_thread(self._thread.join)
+        await asyncio.to_thread(self._checkpointer.close)
 
     def _run(self) -> None:
         group = self._next_group()
@@ -89,6 +92,7 @@ class LocalLogWriter:
                         with begin() as connection:
                             outcomes = append_group(connection, entries)
                         self._tell(group, outcomes)
+                        self._checkpointer.wrote(sum(len(entry.body) for entry in entries))
                         group = self._next_group()
             except Exception as error:  # noqa: BLE001 - callers hear that nothing was logged, the thread lives on
                 self._refuse(group, error)

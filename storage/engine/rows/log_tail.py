@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import sqlalchemy as sa
 
@@ -78,28 +79,48 @@ def append_group(connection: Connection, entries: Sequence[Entry]) -> list[Outco
         for log_id, i in enumerate(fresh, first):
             entry = entries[i]
             outcomes[i] = log_id
-            rows.append(
-                {
-                    "id": log_id,
-                    "workspace_id": entry.workspace_id,
-                    "created_us": entry.created_us,
-                    "body": entry.body,
-                }
-            )
-        connection.execute(_INSERT, rows)
+            rows.append((log_id, entry.workspace_id, entry.created_us, entry.body))
+        _insert_rows(connection, rows)
         _insert_companions(connection, entries, outcomes, fresh)
     for i, original in repeats.items():
         outcomes[i] = outcomes[original]
     return [outcome for outcome in outcomes if outcome is not None]
 
 
+@cache
+def _insert_sql(dialect: sa.Dialect) -> str:
+    return str(_INSERT.compile(dialect=dialect))
+
+
+def _insert_rows(connection: Connection, rows: list[tuple[int, int, int, bytes]]) -> None:
+    if connection.dialect.positional:
+        # Handed to the driver as they are: naming the values of each row costs as much as writing it.
+        connection.exec_driver_sql(_insert_sql(connection.dialect), rows)
+    else:
+        names = [column.name for column in log_tail.columns]
+        connection.execute(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
+
+
 def _take_ids(connection: Connection, count: int, size: int) -> int:
-    parameters = {"count": count, "size": size}
-    next_id = connection.execute(_TAKE_IDS, parameters).scalar()
+    next_id = _raise_next_id(connection, count, size)
     if next_id is None:
         connection.execute(log_state.insert().values(_FIRST_STATE))
-        next_id = connection.execute(_TAKE_IDS, parameters).scalar_one()
-    return int(next_id) - count
+        next_id = _raise_next_id(connection, count, size) or 0
+    return next_id - count
+
+
+def _raise_next_id(connection: Connection, count: int, size: int) -> int | None:
+    given = {"count": count, "size": size}
+    if not connection.dialect.positional:
+        return connection.execute(_TAKE_IDS, given).scalar()
+    sql, order = _take_ids_sql(connection.dialect)
+    return connection.exec_driver_sql(sql, tuple(given[name] for name in order)).scalar()
+
+
+@cache
+def _take_ids_sql(dialect: sa.Dialect) -> tuple[str, tuple[str, ...]]:
+    compiled = _TAKE_IDS.compile(dialect=dialect)
+    return str(compiled), tuple(compiled.positiontup or ())
 
 
 def _find_repeats(
