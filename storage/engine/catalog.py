@@ -14,6 +14,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from storage.domain.errors import Unavailable
 
 _BUSY_MS = 30_000
+_SWIFT_CHECKPOINT_PAGES = 20_000
 
 Connection = sa.Connection
 """What a verb holds while its transaction is open; only engine code looks inside."""
@@ -132,6 +133,8 @@ def _configure_swift_sqlite(connection: DBAPIConnection, entry: ConnectionPoolEn
     _configure_sqlite(connection, entry)
     cursor = connection.cursor()
     cursor.execute("PRAGMA synchronous=NORMAL")
+    # Those who wait for the disk anyway move the log into the database; this is for when there are none.
+    cursor.execute(f"PRAGMA wal_autocheckpoint={_SWIFT_CHECKPOINT_PAGES}")
     cursor.close()
 
 
