@@ -3,10 +3,7 @@
 from dagster import Definitions, in_process_executor
 
 from pipelines.defs import checks, maintenance, operations, probe, request_logs, sheets, webhooks
-from pipelines.durability import spare_syncs
 from pipelines.resources import StoreResource
-
-spare_syncs()
 
 defs = Definitions(
     assets=[sheets.sheet_snapshots, request_logs.request_log_segments, webhooks.webhook_deliveries],

@@ -11,13 +11,9 @@ from dagster._core.launcher import CheckRunHealthResult, LaunchRunContext, RunLa
 from dagster._serdes import ConfigurableClass
 from dagster._serdes.config_class import ConfigurableClassData
 
-from pipelines.durability import spare_syncs
 from pipelines.home import worker_socket
 from pipelines.worker.lanes import Job
 from pipelines.worker.wire import HostDown, HostSilent, ask
-
-# The UI and the daemon load nothing of ours but this; the others do the same in their own modules.
-spare_syncs()
 
 
 class WarmRunLauncher(RunLauncher[Any], ConfigurableClass):

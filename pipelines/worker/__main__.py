@@ -7,7 +7,6 @@ from pathlib import Path
 
 from dagster import DagsterInstance
 
-from pipelines.durability import spare_syncs
 from pipelines.home import worker_socket
 from pipelines.worker.host import Host
 from pipelines.worker.lanes import Limits
@@ -17,7 +16,6 @@ from storage.settings import Settings
 
 def main() -> None:
     """Serve until SIGTERM."""
-    spare_syncs()
     settings = Settings.from_env(os.environ)
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     limits = Limits.of(settings.max_run_processes, os.cpu_count() or 1)
