@@ -1,60 +1,41 @@
-"""The command line `promptlake`: start the service, manage keys, ask questions of the store."""
+"""The command line `promptlake`: `up` is at hand, the other commands are loaded when asked for."""
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import click
 
-from api import cli_sql
-from api.doctor import examine, say
+from api.options import HOME, settings_of
 from api.up import start
-from storage import workspaces
-from storage.domain.errors import PromptlakeError
-from storage.domain.keys import SCOPES, ApiKey
-from storage.settings import SettingError, Settings
-from storage.store import Store, opened
-
-_HOME = click.option(
-    "--home",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder that holds everything written (PROMPTLAKE_HOME; default .promptlake).",
-)
 
 
-def settings_of(**overrides: Any) -> Settings:
-    """Read the settings of the environment; a bad one ends the command with exit code 2."""
-    try:
-        return Settings.from_env(os.environ, **overrides)
-    except SettingError as error:
-        raise click.UsageError(str(error)) from error
+class _Commands(click.Group):
+    """Loads the commands that open the store only when one is asked for: `up` is in a hurry."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        self._load()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.commands:
+            self._load()
+        return super().get_command(ctx, cmd_name)
+
+    def _load(self) -> None:
+        from api.commands import COMMANDS  # noqa: PLC0415
+
+        for command in COMMANDS:
+            self.add_command(command)
 
 
-@contextmanager
-def open_store_or_exit(home: Path | None) -> Iterator[Store]:
-    """Open the store for a command; failures end it with a sentence and exit code 1."""
-    settings = settings_of(home=home)
-    if not (settings.root / "catalog.sqlite3").exists() and not settings.catalog_url:
-        raise click.ClickException(f"{settings.root} holds no store yet: start it once with `promptlake up`")
-    try:
-        with opened(settings) as store:
-            yield store
-    except (PromptlakeError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="promptlake")
 def main() -> None:
     """Self-hosted prompt operations."""
 
 
 @main.command("up")
-@_HOME
+@HOME
 @click.option("--host", help="Address that the API binds (PROMPTLAKE_HOST).")
 @click.option("--port", type=int, help="Port of the API (PROMPTLAKE_PORT; default 8000).")
 @click.option(
@@ -64,138 +45,6 @@ def main() -> None:
 def up(**overrides: Any) -> None:
     """Start everything: API, Dagster, workers. Ctrl-C or SIGTERM ends all of it."""
     start(settings_of(**overrides))
-
-
-@main.command()
-@_HOME
-def doctor(home: Path | None) -> None:
-    """Look at installation, disk, storage, Dagster and processes; exit with 1 when something is broken."""
-    sys.exit(say(examine(settings_of(home=home))))
-
-
-@main.group()
-def keys() -> None:
-    """Make, list, rotate and revoke API keys."""
-
-
-@keys.command("create")
-@_HOME
-@click.option("--workspace", default=workspaces.DEFAULT_WORKSPACE, show_default=True)
-@click.option("--user", default="admin", show_default=True, help="Name of the key's user; made when new.")
-@click.option("--email", help="Address of that user.")
-@click.option(
-    "--scope",
-    "scopes",
-    multiple=True,
-    default=("admin",),
-    show_default=True,
-    help=f"One of {', '.join(SCOPES)}.",
-)
-@click.option("--expires-in-days", type=click.IntRange(min=1))
-def keys_create(
-    home: Path | None,
-    workspace: str,
-    user: str,
-    email: str | None,
-    scopes: tuple[str, ...],
-    expires_in_days: int | None,
-) -> None:
-    """Make a key and print it; it cannot be shown again."""
-    with open_store_or_exit(home) as store:
-        _, key = workspaces.create_key(
-            store, workspace=workspace, user=user, email=email, scopes=scopes, expires_in_days=expires_in_days
-        )
-    click.echo(key)
-
-
-@keys.command("list")
-@_HOME
-def keys_list(home: Path | None) -> None:
-    """List the keys of all workspaces."""
-    with open_store_or_exit(home) as store:
-        for key in workspaces.list_keys(store):
-            click.echo(_key_line(key))
-
-
-@keys.command("rotate")
-@_HOME
-@click.argument("key_id", type=int)
-def keys_rotate(home: Path | None, key_id: int) -> None:
-    """Replace a key by a new one of the same user and scopes, and print it."""
-    with open_store_or_exit(home) as store:
-        _, key = workspaces.rotate_key(store, key_id)
-    click.echo(key)
-
-
-@keys.command("revoke")
-@_HOME
-@click.argument("key_id", type=int)
-def keys_revoke(home: Path | None, key_id: int) -> None:
-    """Revoke a key; within a second it is refused everywhere."""
-    with open_store_or_exit(home) as store:
-        click.echo(_key_line(workspaces.revoke_key(store, key_id)))
-
-
-def _key_line(key: ApiKey) -> str:
-    state = "revoked" if key.revoked_at else f"until {_day(key.expires_at)}" if key.expires_at else "active"
-    who = f"{key.user} <{key.email}>" if key.email else key.user
-    return f"{key.id}\t{key.prefix}...\t{key.workspace}\t{who}\t{','.join(key.scopes)}\t{state}"
-
-
-def _day(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%d")
-
-
-@main.group("workspaces")
-def workspaces_group() -> None:
-    """Make and list workspaces."""
-
-
-@workspaces_group.command("create")
-@_HOME
-@click.argument("name")
-def workspaces_create(home: Path | None, name: str) -> None:
-    """Make a workspace; then give it a key with `promptlake keys create --workspace NAME`."""
-    with open_store_or_exit(home) as store:
-        workspace = workspaces.create_workspace(store, name)
-    click.echo(f"{workspace.id}\t{workspace.name}")
-
-
-@workspaces_group.command("list")
-@_HOME
-def workspaces_list(home: Path | None) -> None:
-    """List the workspaces."""
-    with open_store_or_exit(home) as store:
-        for workspace in workspaces.list_workspaces(store):
-            click.echo(f"{workspace.id}\t{workspace.name}")
-
-
-@main.command("sql")
-@_HOME
-@click.option("--workspace", default=workspaces.DEFAULT_WORKSPACE, show_default=True)
-@click.option(
-    "--format",
-    "kind",
-    type=click.Choice(cli_sql.FORMATS),
-    help="Default: by the name of the output, else a table.",
-)
-@click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write (csv or parquet)."
-)
-@click.argument("query", required=False)
-def sql(home: Path | None, workspace: str, kind: str | None, output: Path | None, query: str | None) -> None:
-    """Query the logs of a workspace with DuckDB, exact to the last answered log.
-
-    The views are request_logs, scores and request_logs_as_of. Without QUERY statements are read from
-    standard input, or asked for at a prompt when that is a terminal.
-    """
-    chosen = cli_sql.chosen_format(kind, output)
-    with open_store_or_exit(home) as store:
-        if query is None and sys.stdin.isatty():
-            cli_sql.prompt(store, workspace, chosen)
-        else:
-            text = sys.stdin.read() if query is None else query
-            cli_sql.run(store, workspace, text, chosen, output)
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ import click
 from api.home_lock import HomeInUse, HomeLock, PortInUse, end_leftovers
 from api.supervisor import check_ports
 from storage.domain.errors import PromptlakeError
+from storage.made import is_made
 from storage.settings import Settings
-from storage.store import opened
-from storage.workspaces import bootstrap
 
 
 def start(settings: Settings) -> NoReturn:
@@ -25,8 +24,7 @@ def start(settings: Settings) -> NoReturn:
         for name in end_leftovers(settings.root):
             click.echo(f"{name} was left over from an earlier start and was ended", err=True)
         check_ports(settings)
-        with opened(settings) as store:
-            key = bootstrap(store)
+        key = None if is_made(settings) else _make_store(settings)
     except (HomeInUse, PortInUse, PromptlakeError, OSError) as error:
         raise click.ClickException(str(error)) from error
     _say_where(settings, key)
@@ -35,6 +33,16 @@ def start(settings: Settings) -> NoReturn:
     env.pop("PROMPTLAKE_API_KEY", None)
     # A fresh interpreter: the one that stays for weeks has not loaded the database library.
     os.execve(sys.executable, [sys.executable, "-m", "api.supervisor"], env)  # noqa: S606  # our own command
+
+
+def _make_store(settings: Settings) -> str | None:
+    """Make or upgrade the store; return its first key if one was made up."""
+    # half a second to load, which later starts are spared
+    from storage.store import opened  # noqa: PLC0415
+    from storage.workspaces import bootstrap  # noqa: PLC0415
+
+    with opened(settings) as store:
+        return bootstrap(store)
 
 
 def _say_where(settings: Settings, key: str | None) -> None:

@@ -1,9 +1,9 @@
 """What is needed of Dagster's GraphQL interface: launch, find, look at and end runs; is the code loaded."""
 
+import json
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from typing import Any
-
-import httpx2
 
 from pipelines.home import LOCATION
 from pipelines.launches import SHEET_PARTITIONS, Launch
@@ -59,13 +59,14 @@ class RunState:
 
 
 class DagsterClient:
-    """Calls the webserver at `url`; safe to share between threads. Every call raises the errors above."""
+    """Calls the webserver; safe to share between threads. Every call raises the errors above.
 
-    def __init__(self, url: str) -> None:
-        self._http = httpx2.Client(base_url=url, timeout=30.0, trust_env=False)
+    A connection a call, of the standard library: on the way to the first request it costs nothing to load,
+    and a kept one would be closed by the webserver after five idle seconds.
+    """
 
-    def close(self) -> None:
-        self._http.close()
+    def __init__(self, host: str, port: int) -> None:
+        self._host, self._port = host, port
 
     def launch(self, launch: Launch) -> str:
         """Register the launch's partition and start its run; return the run's id."""
@@ -113,15 +114,20 @@ class DagsterClient:
         return bool(kinds) and all(kind == "RepositoryLocation" for kind in kinds)
 
     def _ask(self, document: str, variables: dict[str, Any], timeout_s: float = 30.0) -> dict[str, Any]:
-        body = {"query": document, "variables": variables}
+        body = json.dumps({"query": document, "variables": variables})
+        connection = HTTPConnection(self._host, self._port, timeout=timeout_s)
         try:
-            response = self._http.post("/graphql", json=body, timeout=timeout_s)
-            answer = response.json()
-        except httpx2.ConnectError as error:
+            connection.connect()
+        except OSError as error:
             raise DagsterDown("the Dagster webserver is not reachable") from error
-        except (httpx2.HTTPError, ValueError) as error:
+        try:
+            connection.request("POST", "/graphql", body, {"Content-Type": "application/json"})
+            answer = json.loads(connection.getresponse().read())
+        except (OSError, HTTPException, ValueError) as error:
             raise DagsterUnclear(f"no clear answer from Dagster: {type(error).__name__}") from error
-        if not answer.get("data"):
+        finally:
+            connection.close()
+        if not isinstance(answer, dict) or not answer.get("data"):
             raise DagsterUnclear("Dagster answered with an error")
         found: dict[str, Any] = answer["data"]
         return found

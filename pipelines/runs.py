@@ -44,10 +44,9 @@ class Runs:
 
     def __init__(self, settings: Settings, store: Store) -> None:
         host = "127.0.0.1" if settings.dagster_host in {"0.0.0.0", "::", ""} else settings.dagster_host  # noqa: S104
-        netloc = f"[{host}]" if ":" in host else host
         self._settings = settings
         self._store = store
-        self._client = DagsterClient(f"http://{netloc}:{settings.dagster_port}")
+        self._client = DagsterClient(host, settings.dagster_port)
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="launch")
         self._pending = threading.BoundedSemaphore(_MAX_PENDING)
         self._closed = threading.Event()
@@ -59,7 +58,6 @@ class Runs:
         """Let launches under way end; those that wait are left to the sensor."""
         self._closed.set()
         self._threads.shutdown(cancel_futures=True)
-        self._client.close()
 
     def launch_soon(self, operation: Operation, sheet_id: str) -> None:
         """Launch a queued operation's run, on another thread; returns at once and never fails."""

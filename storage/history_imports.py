@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from storage.domain.history import (
@@ -25,14 +25,15 @@ from storage.domain.keys import Principal
 from storage.domain.operations import IMPORT_REQUEST_LOGS, Operation
 from storage.domain.prompts import PromptLink
 from storage.domain.request_logs import LogFilter, iso_us, to_us
-from storage.engine.arrow_values import arrow_array
 from storage.engine.rows.prompt_labels import select_labels
 from storage.engine.rows.scores import select_scores_of_many
-from storage.engine.segment_sink import SegmentSink
 from storage.imports import start_import
 from storage.prompt_links import find_prompt_link, get_labelled_link, get_version_link
 from storage.request_logs import scan_request_logs
 from storage.store import Store
+
+if TYPE_CHECKING:
+    from storage.engine.segment_sink import SegmentSink
 
 _BATCH_ROWS = 1_000
 _JSON = ("parameters", "prompt_input_variables", "input", "output")
@@ -105,6 +106,9 @@ def write_history(store: Store, operation: Operation, target: ImportTarget, repo
         ImportRefused: no request matches.
         Unavailable: the disk is full.
     """
+    # brings pyarrow, which the process that only starts imports does not need
+    from storage.engine.segment_sink import SegmentSink  # noqa: PLC0415
+
     spec = HistorySpec.from_json(operation.spec["history"])
     most = MOST_REQUESTS if spec.limit is None else spec.limit
     columns = history_columns(spec)
@@ -124,7 +128,9 @@ def write_history(store: Store, operation: Operation, target: ImportTarget, repo
     return Imported(tuple(column.title for column in columns), sink.rows, tuple(sink.segments), message)
 
 
-def _write(sink: SegmentSink, columns: Sequence[HistoryColumn], batch: Sequence[LoggedExchange]) -> None:
+def _write(sink: "SegmentSink", columns: Sequence[HistoryColumn], batch: Sequence[LoggedExchange]) -> None:
+    from storage.engine.arrow_values import arrow_array  # noqa: PLC0415
+
     if not batch:
         return
     values = [[column.read(log) for log in batch] for column in columns]

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 
 from storage.engine.catalog import Catalog
-from storage.engine.migrate import known_revisions, stored_revision
+from storage.engine.migrate import stored_revision
+from storage.engine.revisions import known_revisions
 
 Revision = Literal["current", "older", "unknown"]
 

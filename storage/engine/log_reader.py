@@ -3,10 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import Any, cast
-
-import duckdb
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.request_logs import LogFilter, to_us
@@ -18,7 +15,11 @@ from storage.engine.rows.log_segments import LOGS, Segment, find_segment_of, sel
 from storage.engine.rows.log_tail import TailRow, find_tail_row, select_tail
 from storage.engine.rows.scores import select_scores_of
 
-LogBatches = Generator[pa.RecordBatch]
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+LogBatches: TypeAlias = "Generator[pa.RecordBatch]"
 
 _JSON = ("parameters", "prompt_input_variables", "input", "output")
 
@@ -90,7 +91,7 @@ def scan_logs(data: DataRoot, moment: LogMoment, wanted: LogFilter, batch_rows: 
 
 
 def _scan_parts(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "duckdb.DuckDBPyConnection",
     data: DataRoot,
     moment: LogMoment,
     wanted: LogFilter,
@@ -113,7 +114,7 @@ def _scan_parts(
 
 
 def _scan_ids(
-    connection: duckdb.DuckDBPyConnection,
+    connection: "duckdb.DuckDBPyConnection",
     data: DataRoot,
     moment: LogMoment,
     wanted: LogFilter,
@@ -142,7 +143,7 @@ def _scan_ids(
 
 
 def _batches(
-    connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any], batch_rows: int
+    connection: "duckdb.DuckDBPyConnection", query: str, parameters: list[Any], batch_rows: int
 ) -> LogBatches:
     found = connection.sql(query, params=parameters)
     yield from cast("Iterable[pa.RecordBatch]", found.to_arrow_reader(batch_rows))

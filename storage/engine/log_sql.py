@@ -1,15 +1,20 @@
-"""DuckDB over logs: the tail as Arrow, its JSON spread into columns, segments by explicit list."""
+"""DuckDB over logs: the tail as Arrow, its JSON spread into columns, segments by explicit list.
+
+duckdb and pyarrow are imported at first use: a start that reads no log yet does not wait for them.
+"""
 
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-
-import duckdb
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from storage.domain.log_columns import LOG_COLUMNS, SCORE_COLUMNS, PromisedColumn
 from storage.engine.rows.log_tail import TailRow
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
 
 # What the JSON of a body holds, as DuckDB reads it; `JSON` fields become text.
 _STRUCTURE = """{
@@ -80,8 +85,10 @@ def latest_scores(relation: str) -> str:
     )
 
 
-def arrow_tail(rows: Sequence[TailRow]) -> pa.Table:
+def arrow_tail(rows: Sequence[TailRow]) -> "pa.Table":
     """The tail as DuckDB takes it: id, created_us, body."""
+    import pyarrow as pa  # noqa: PLC0415
+
     return pa.table(
         {
             "id": pa.array([row.id for row in rows], pa.int64()),
@@ -92,8 +99,10 @@ def arrow_tail(rows: Sequence[TailRow]) -> pa.Table:
 
 
 @contextmanager
-def duck(*, threads: int = 2, memory: str | None = "1GB") -> Iterator[duckdb.DuckDBPyConnection]:
+def duck(*, threads: int = 2, memory: str | None = "1GB") -> Iterator["duckdb.DuckDBPyConnection"]:
     """Open an in-memory DuckDB that speaks UTC and fetches nothing from outside."""
+    import duckdb  # noqa: PLC0415
+
     config: dict[str, str | bool | int | float | list[str]] = {
         "threads": threads,
         "autoinstall_known_extensions": False,

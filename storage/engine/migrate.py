@@ -1,12 +1,9 @@
 """Bring a database to the schema of this release; an empty one is made, an older one is upgraded."""
 
-from pathlib import Path
-
 import sqlalchemy as sa
 
 from storage.engine.catalog import Catalog
-
-_MIGRATIONS = Path(__file__).parent / "migrations"
+from storage.engine.revisions import MIGRATIONS, known_revisions
 
 
 class NewerSchema(RuntimeError):
@@ -28,17 +25,12 @@ def migrate(catalog: Catalog, branch: str) -> None:
 
     with catalog.transaction() as connection:
         config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS / branch).replace("%", "%%"))
+        config.set_main_option("script_location", str(MIGRATIONS / branch).replace("%", "%%"))
         config.attributes["connection"] = connection
         try:
             command.upgrade(config, "head")
         except CommandError as error:
             raise NewerSchema(f"The {branch} database does not fit this release: {error}") from error
-
-
-def known_revisions(branch: str) -> list[str]:
-    """The revisions of this release, oldest first: numbered files, so in the order of their names."""
-    return sorted(path.stem for path in (_MIGRATIONS / branch / "versions").glob("[0-9]*.py"))
 
 
 def stored_revision(catalog: Catalog) -> str | None:

@@ -352,17 +352,14 @@ deliveries = sa.Table(
     _time("created_at"),
     _time("ended_at", nullable=True),
     sa.Index("ix_deliveries_webhook", "webhook_id", "id"),
-    sa.Index("ix_deliveries_due", "due_at", sqlite_where=_UNENDED, postgresql_where=_UNENDED),
-    sa.Index(
-        "ix_deliveries_webhook_due", "webhook_id", "due_at", sqlite_where=_UNENDED, postgresql_where=_UNENDED
-    ),
+    sa.Index("ix_deliveries_due", "due_at", sqlite_where=_UNENDED),
+    sa.Index("ix_deliveries_webhook_due", "webhook_id", "due_at", sqlite_where=_UNENDED),
     sa.Index(
         "ix_deliveries_order",
         "webhook_id",
         "object_key",
         "id",
         sqlite_where=_UNENDED,
-        postgresql_where=_UNENDED,
     ),
     **_NEVER_REUSED,
 )
