@@ -2,7 +2,8 @@
 
 Dagster's own storages make an engine for every statement: each compiles its SQL anew and asks the database
 who it is, which made up a third of a short run. Connections are not kept: they must not cross a fork, and
-the worker host forks.
+the worker host forks. A file that is there is whole (the instance is made in a folder of its own, alone), so
+opening one does not look at its revision, as Dagster does for some 20 ms at every opening.
 
 The catalog says what is true of an operation and waits for the disk at every commit. Dagster's record of
 a run is some fifteen commits; waiting for the disk at each would make up most of a short run. With the
@@ -14,13 +15,14 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self, cast
 
 import sqlalchemy as sa
 from dagster._core.storage.event_log import ConsolidatedSqliteEventLogStorage
 from dagster._core.storage.runs import SqliteRunStorage
 from dagster._core.storage.schedules import SqliteScheduleStorage
-from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS
+from dagster._core.storage.sqlite import SQLITE_BUSY_TIMEOUT_SECONDS, create_db_conn_string
 from dagster._serdes.config_class import ConfigurableClassData
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
@@ -36,6 +38,9 @@ class RunRecord(SqliteRunStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> Self:
+        base = config_value["base_dir"]
+        if Path(base, "runs.db").exists():
+            return cls(create_db_conn_string(base, "runs"), inst_data)
         return cls.from_local(inst_data=inst_data, **config_value)
 
     @contextmanager
@@ -68,7 +73,11 @@ class ScheduleRecord(SqliteScheduleStorage):
     def from_config_value(
         cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]
     ) -> Self:
-        return cast("Self", cls.from_local(inst_data=inst_data, **config_value))
+        base = config_value["base_dir"]
+        if Path(base, "schedules.db").exists():
+            return cls(create_db_conn_string(base, "schedules"), inst_data)
+        made = cls.from_local(inst_data=inst_data, **config_value)
+        return cast("Self", made)
 
     @contextmanager
     def connect(self) -> Iterator[sa.Connection]:
