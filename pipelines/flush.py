@@ -35,8 +35,8 @@ def run_flush(store: Store) -> FlushResult:
 
 
 def run_publication(store: Store) -> int:
-    """Publish the views that are behind; return how many files."""
-    return publish_views(store)
+    """Publish all views anew; return how many files."""
+    return publish_views(store, everything=True)
 
 
 def run_verification(store: Store) -> dict[str, str]:

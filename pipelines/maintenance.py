@@ -8,13 +8,17 @@ from storage.uploads import sweep_uploads
 
 
 def sweep_store(store: Store) -> dict[str, int]:
-    """Remove what crashes left behind; return counts of files and bytes."""
+    """Remove what crashes left behind, and publish the views anew; return counts of files and bytes.
+
+    The files of views name others by their place: these are right again when the home folder was moved.
+    """
     swept = sweep_sheets(store)
     return {
         "sheet_files": swept.files,
         "sheet_bytes": swept.bytes,
         "log_files": flush.run_sweep(store),
         "uploads": sweep_uploads(store),
+        "views": flush.run_publication(store),
     }
 
 

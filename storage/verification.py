@@ -1,54 +1,11 @@
 """What a sheet's snapshot promises, compared with the files that it names."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from storage.domain.errors import NotFound
 from storage.domain.manifests import Manifest, Stored
 from storage.engine.rows.columns import select_columns
 from storage.engine.rows.segments import select_segments
 from storage.engine.rows.sheets import find_sheet_by_no, select_live_sheet_nos
 from storage.engine.segment_check import segment_problems
-from storage.sheets import NO_SHEET
 from storage.store import Store
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotFacts:
-    """A sheet's current snapshot in numbers: `bytes` of its distinct files, `columns` title -> type."""
-
-    sheet_id: str
-    version: int
-    snapshot_no: int
-    row_count: int
-    segment_count: int
-    bytes: int
-    columns: Mapping[str, str]
-
-
-def describe_sheet(store: Store, sheet_no: int) -> SnapshotFacts:
-    """Describe a sheet for those who watch it; no content.
-
-    Raises:
-        NotFound: it is deleted.
-    """
-    with store.catalog.read() as connection:
-        sheet = find_sheet_by_no(connection, sheet_no)
-        if sheet is None:
-            raise NotFound(NO_SHEET)
-        manifest = store.snapshots.get(connection, sheet.head_no).manifest
-        known = select_segments(connection, sheet_no)
-        columns = select_columns(connection, sheet_no)
-    keys = manifest.segments()
-    return SnapshotFacts(
-        sheet_id=str(sheet.id),
-        version=sheet.version_count,
-        snapshot_no=sheet.head_no,
-        row_count=sheet.row_count,
-        segment_count=len(keys),
-        bytes=sum(known[key].bytes for key in keys if key in known),
-        columns={column.title: column.type for column in columns},
-    )
 
 
 def verify_sheets(store: Store) -> dict[int, list[str]]:

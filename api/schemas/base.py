@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from storage.domain.errors import Malformed
-from storage.domain.keys import Principal
+from storage.domain.keys import Principal, check_workspace
 from storage.domain.prompts import MAX_INTEGER
 
 WireInt = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER, json_schema_extra={"format": "int64"})]
@@ -49,5 +48,4 @@ def check_workspace_id(who: Principal, workspace_id: int | None) -> None:
     Raises:
         Malformed: it is another one.
     """
-    if workspace_id is not None and workspace_id != who.workspace_id:
-        raise Malformed("Invalid workspace_id")
+    check_workspace(who, workspace_id)

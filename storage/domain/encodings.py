@@ -1,10 +1,9 @@
 """How the values of one field of a segment are kept, so that each comes back as the JSON value it was."""
 
 from collections.abc import Collection, Iterable
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 Encoding = Literal["text", "integer", "double", "boolean", "json", "messages"]
-ENCODINGS: tuple[Encoding, ...] = get_args(Encoding)
 """`messages` is `json` that is a list of chat messages and is shown as their text."""
 
 JSON_ENCODINGS: frozenset[Encoding] = frozenset({"json", "messages"})

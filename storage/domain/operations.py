@@ -1,12 +1,9 @@
 """Operations: the long work that a client polls; its states, its names, its id."""
 
-import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any, Literal
-
-from storage.domain.errors import invalid
 
 QUEUED, RUNNING, SUCCEEDED, FAILED = "queued", "running", "succeeded", "failed"
 ENDED = frozenset({SUCCEEDED, FAILED, "completed", "cancelled"})
@@ -19,7 +16,6 @@ MAX_ATTEMPTS = 20
 Lane = Literal["short", "compute", "wait"]
 
 OPERATION_ID_PATTERN = r"^[A-Za-z0-9_.:-]{1,128}$"
-_ID = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +72,3 @@ def plan_run_end(operation: Operation, attempt: int, run_id: str, *, cancelled: 
         return RunEnd.NOTHING
     again = operation.status == QUEUED and not cancelled and operation.attempt < MAX_ATTEMPTS
     return RunEnd.AGAIN if again else RunEnd.FAIL
-
-
-def check_operation_id(text: str, loc: str = "operation_id") -> str:
-    """Return a client's operation id: 1 to 128 of letters, digits, `_`, `.`, `:` and `-`.
-
-    Raises:
-        Invalid: it has others.
-    """
-    if not _ID.fullmatch(text):
-        raise invalid(
-            loc, "must be 1 to 128 letters, digits, `_`, `.`, `:` or `-`", "string_pattern_mismatch"
-        )
-    return text

@@ -33,8 +33,3 @@ class Lru(Generic[K, V]):
             while self._weight > self._capacity and len(self._kept) > 1:
                 self._weight -= self._weigh(self._kept.popitem(last=False)[1])
         return value
-
-    def forget(self, key: K) -> None:
-        with self._lock:
-            if key in self._kept:
-                self._weight -= self._weigh(self._kept.pop(key))

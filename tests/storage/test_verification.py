@@ -10,7 +10,7 @@ from storage.domain.sheets import Sheet
 from storage.sheets import delete_sheet
 from storage.store import Store
 from storage.tables import create_table
-from storage.verification import describe_sheet, verify_sheet
+from storage.verification import verify_sheet
 from tests.importing import imported_sheet
 
 ROWS = [[f"name {n}", n] for n in range(2000)]
@@ -50,13 +50,6 @@ def test_a_file_that_changed_is_named(
     assert file.stem in problem
     assert said in problem
     assert str(file.parent.parent.parent) not in problem
-
-
-def test_a_sheet_is_described_in_counts(store: Store, who: Principal, sheet: Sheet, file: Path) -> None:
-    facts = describe_sheet(store, sheet.no)
-    assert (facts.row_count, facts.version, facts.segment_count) == (2000, 2, 1)
-    assert facts.bytes == file.stat().st_size
-    assert facts.columns == {"name": "text", "n": "text"}
 
 
 def test_a_deleted_sheet_has_no_problems(store: Store, who: Principal, sheet: Sheet, file: Path) -> None:
