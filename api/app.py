@@ -19,11 +19,13 @@ from api.routers import (
     folders,
     health,
     imports,
+    legacy_tracking,
     new_sheets,
     request_logs,
     sheets,
     tables,
     templates,
+    tracking,
     webhooks,
 )
 from api.routers.request_logs import LOG_REQUEST_PATH
@@ -84,6 +86,8 @@ def create_app(settings: Settings) -> FastAPI:
         folders,
         templates,
         request_logs,
+        tracking,
+        legacy_tracking,
         tables,
         imports,
         new_sheets,

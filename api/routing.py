@@ -9,8 +9,9 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 
 from api.deps import service_of
-from api.json_body import keep_json
+from api.json_body import keep_json, load_json
 from api.limits import read_body
+from storage.domain.errors import Malformed, Unauthorized
 from storage.domain.keys import Principal, require
 from storage.store import Store
 
@@ -24,13 +25,15 @@ class Needs:
     """What a route asks of its caller before its body is read.
 
     `path` raises NotFound when an id of the path is unknown to the caller's workspace. A route with
-    `streams_body` reads its own body; `max_body_bytes` replaces the setting's limit.
+    `streams_body` reads its own body; `max_body_bytes` replaces the setting's limit. With `key_in_body` the
+    key may stand in the body as `api_key`, so that the body is read first.
     """
 
     scope: str
     path: PathCheck | None = None
     streams_body: bool = False
     max_body_bytes: int | None = None
+    key_in_body: bool = False
 
 
 def needs(
@@ -39,11 +42,12 @@ def needs(
     path: PathCheck | None = None,
     streams_body: bool = False,
     max_body_bytes: int | None = None,
+    key_in_body: bool = False,
 ) -> Callable[[Endpoint], Endpoint]:
     """Declare a route's needs; every guarded route must."""
 
     def declare(endpoint: Endpoint) -> Endpoint:
-        vars(endpoint)["__needs__"] = Needs(scope, path, streams_body, max_body_bytes)
+        vars(endpoint)["__needs__"] = Needs(scope, path, streams_body, max_body_bytes, key_in_body)
         return endpoint
 
     return declare
@@ -64,17 +68,40 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             service = service_of(request)
-            who = await service.authenticator.principal(request.headers.get("x-api-key"))
+            key = await _key_in_body(request) if declared.key_in_body else key_of(request)
+            who = await service.authenticator.principal(key)
             require(who, declared.scope)
             request.state.principal = who
             if declared.path:
                 await run_in_threadpool(declared.path, service.store, who, request.path_params)
             if reads:
                 limit = declared.max_body_bytes or service.settings.max_body_bytes
-                keep_json(request, await read_body(request, limit, service.settings.body_idle_s))
+                if not declared.key_in_body:
+                    await read_body(request, limit, service.settings.body_idle_s)
+                keep_json(request, await request.body())
             return await handle(request)
 
         return guarded
+
+
+def key_of(request: Request) -> str | None:
+    return request.headers.get("x-api-key")
+
+
+async def _key_in_body(request: Request) -> str | None:
+    """Return the key of a body, else of the header; a body that cannot be read has none."""
+    settings = service_of(request).settings
+    body = await read_body(request, settings.max_body_bytes, settings.body_idle_s)
+    try:
+        found = load_json(body)
+    except Malformed:
+        found = None
+    key = found.get("api_key") if isinstance(found, dict) else None
+    if isinstance(key, str) and key:
+        return key
+    if key_of(request) is None:
+        raise Unauthorized("Missing API key: send it in the body as `api_key`, or in the header X-API-KEY")
+    return key_of(request)
 
 
 def guarded_router(**options: Any) -> APIRouter:

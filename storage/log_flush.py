@@ -5,14 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from uuid import UUID
 
 from storage.domain.errors import PromptlakeError
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.log_flush import FlushPlan, plan_flush
 from storage.domain.request_logs import to_us
 from storage.engine.catalog import Connection
+from storage.engine.log_patches import Patches
 from storage.engine.log_segments import FOLDER, find_fault, write_log_segments, write_score_segments
-from storage.engine.log_views import publish_view_file, view_key
+from storage.engine.log_views import patches_prefix, publish_view_file, view_key
+from storage.engine.rows.log_patches import PatchRow, forget_patches, select_last_patches, select_patches
 from storage.engine.rows.log_segments import (
     LOGS,
     Segment,
@@ -134,19 +137,30 @@ def _flush_chunk(store: Store, owner: str, last: int) -> list[Segment]:
             max_rows=MAX_SEGMENT_ROWS,
             max_bytes=store.settings.flush_bytes,
         )
+        patches = select_patches(connection, first_id=rows[0].id, last_id=rows[-1].id) if rows else []
     written: list[Segment] = []
     if rows:
-        written = write_log_segments(store.data, rows, new_id=store.new_id, now_us=to_us(store.now()))
-        _name(store, owner, base, rows, written)
+        written = write_log_segments(
+            store.data, rows, new_id=store.new_id, now_us=to_us(store.now()), patches=patches
+        )
+        _name(store, owner, base, rows, written, patches)
     _trim(store)
     return written
 
 
-def _name(store: Store, owner: str, base: int, rows: list[TailRow], written: list[Segment]) -> None:
+def _name(
+    store: Store,
+    owner: str,
+    base: int,
+    rows: list[TailRow],
+    written: list[Segment],
+    patches: list[PatchRow],
+) -> None:
     size = sum(len(row.body) for row in rows)
     with store.logs.transaction() as connection:
         _renew(connection, store, FLUSH_LEASE, owner)
         insert_segments(connection, written)
+        forget_patches(connection, patches)
         if not move_flushed(connection, base=base, through=rows[-1].id, size=size):
             raise FlushRefused("Another flush moved the tail")
 
@@ -195,6 +209,8 @@ def _publish(store: Store, *, everything: bool) -> int:
     with store.logs.read() as connection:
         behind = select_views_behind(connection)
         named = select_segments(connection)
+        patched = {one.id: Patches.of(select_patches(connection, one.id)) for one in workspaces}
+        patches_through = select_last_patches(connection)
         lately = to_us(now) - last_published_us(connection) < PUBLISH_EVERY_S * 1_000_000
     published = 0
     for workspace in workspaces:
@@ -202,13 +218,25 @@ def _publish(store: Store, *, everything: bool) -> int:
         if not (everything or missing or (workspace.id in behind and not lately)):
             continue
         own = [segment for segment in named if segment.workspace_id == workspace.id]
-        publish_view_file(store.data, workspace.name, own, now)
-        _mark_published(store, workspace.id, own)
+        file_id = store.new_id()
+        publish_view_file(
+            store.data, workspace.name, own, now, patches=patched[workspace.id], file_id=file_id
+        )
+        _mark_published(store, workspace.id, own, patches_through.get(workspace.id, 0))
+        _forget_patch_files(store, workspace.name, file_id)
         published += 1
     return published
 
 
-def _mark_published(store: Store, workspace_id: int, own: list[Segment]) -> None:
+def _forget_patch_files(store: Store, workspace: str, shown: UUID) -> None:
+    """Remove files of patches that an older view file read, once nobody reads it any more."""
+    old = store.data.files("views", before_epoch_s=(store.now() - ORPHAN_AFTER).timestamp())
+    for key in old:
+        if key.startswith(patches_prefix(workspace)) and shown.hex not in key:
+            store.data.remove(key)
+
+
+def _mark_published(store: Store, workspace_id: int, own: list[Segment], patches_through: int) -> None:
     logs = [segment.last_id for segment in own if segment.kind == LOGS]
     scores = [segment.last_id for segment in own if segment.kind != LOGS]
     with store.logs.transaction() as connection:
@@ -217,6 +245,7 @@ def _mark_published(store: Store, workspace_id: int, own: list[Segment]) -> None
             workspace_id,
             logs_through=max(logs, default=0),
             scores_through=max(scores, default=0),
+            patches_through=patches_through,
             now_us=to_us(store.now()),
         )
 

@@ -12,9 +12,11 @@ import duckdb
 
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
+from storage.engine.log_patches import Patches
 from storage.engine.log_segments import arrow_scores
 from storage.engine.log_sql import arrow_tail, duck, spread
 from storage.engine.log_views import Unflushed, create_views
+from storage.engine.rows.log_patches import select_patches
 from storage.engine.rows.log_segments import select_changed_scores, select_segments
 from storage.engine.rows.log_tail import select_tail
 
@@ -110,21 +112,24 @@ def _plain_errors() -> Iterator[None]:
 
 @contextmanager
 def ad_hoc(logs: Catalog, data: DataRoot, workspace_id: int, now: datetime) -> Iterator[AdHoc]:
-    """Open the views of a workspace as they stand now: segments, tail and scores taken in one read."""
+    """Open the views of a workspace as they stand now: all taken in one read."""
     with logs.read() as connection:
         named = select_segments(connection, workspace_id=workspace_id)
         tail = select_tail(connection, workspace_id)
+        patches = Patches.of(select_patches(connection, workspace_id))
         changed = [
             row for row in select_changed_scores(connection, _MANY) if row.workspace_id == workspace_id
         ]
     with duck(memory=None) as connection_:
         connection_.register("unflushed_logs", arrow_tail(tail))
         connection_.register("unflushed_scores", arrow_scores(changed))
+        if patches.rows:
+            connection_.register(patches.relation, patches.arrow())
         unflushed = Unflushed(
             logs=spread("unflushed_logs"),
             scores="unflushed_scores",
             rows=len(tail),
             last_id=tail[-1].id if tail else None,
         )
-        create_views(connection_, "main", data, named, now, unflushed)
+        create_views(connection_, "main", data, named, now, unflushed, patches)
         yield AdHoc(connection_)

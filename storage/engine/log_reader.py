@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from storage.domain.log_columns import LOG_COLUMNS
+from storage.domain.log_patches import apply_patch
 from storage.domain.request_logs import LogFilter, to_us
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.log_body import decode_body
+from storage.engine.log_patches import NONE, Patches
 from storage.engine.log_sql import LOG_NAMES, arrow_tail, duck, segments, spread
+from storage.engine.rows.log_patches import PatchRow, find_patch, select_patches
 from storage.engine.rows.log_segments import LOGS, Segment, find_segment_of, select_segments
 from storage.engine.rows.log_tail import TailRow, find_tail_row, select_tail
 from storage.engine.rows.scores import select_scores_of
@@ -40,14 +43,16 @@ class LogMoment:
 
     segments: list[Segment]
     tail: list[TailRow]
+    patches: Patches = NONE
 
 
 def read_moment(logs: Catalog, workspace_id: int) -> LogMoment:
-    """Take manifest and tail in one read."""
+    """Take manifest, tail and patches in one read."""
     with logs.read() as connection:
         return LogMoment(
             select_segments(connection, workspace_id=workspace_id, kind=LOGS),
             select_tail(connection, workspace_id),
+            Patches.of(select_patches(connection, workspace_id)),
         )
 
 
@@ -57,8 +62,10 @@ def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: in
         row = find_tail_row(connection, workspace_id, log_id)
         segment = None if row else find_segment_of(connection, workspace_id, log_id)
         scores = select_scores_of(connection, workspace_id, log_id)
+        patch = find_patch(connection, workspace_id, log_id)
     if row is not None:
-        return StoredLog(row.id, row.created_us, decode_body(row.body), scores)
+        fields = decode_body(row.body)
+        return StoredLog(row.id, row.created_us, _patched(fields, patch), scores)
     if segment is None:
         return None
     with duck(threads=1) as connection_:
@@ -66,10 +73,31 @@ def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: in
             f"SELECT {LOG_NAMES} FROM read_parquet(?) WHERE id = ?",  # noqa: S608
             [str(data.path(segment.key)), log_id],
         ).fetchone()
-    return None if found is None else _stored(found, scores)
+    return None if found is None else _stored(found, scores, patch)
 
 
-def _stored(values: tuple[Any, ...], scores: dict[str, int]) -> StoredLog:
+def has_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> bool:
+    """Say whether a workspace has a log, wherever it is now; costs no file where ids have no gaps."""
+    with logs.read() as connection:
+        if find_tail_row(connection, workspace_id, log_id) is not None:
+            return True
+        segment = find_segment_of(connection, workspace_id, log_id)
+    if segment is None:
+        return False
+    if segment.rows == segment.last_id - segment.first_id + 1:
+        return True
+    with duck(threads=1) as connection_:
+        found = connection_.execute(
+            "SELECT 1 FROM read_parquet(?) WHERE id = ?", [str(data.path(segment.key)), log_id]
+        ).fetchone()
+    return found is not None
+
+
+def _patched(fields: dict[str, Any], patch: PatchRow | None) -> dict[str, Any]:
+    return fields if patch is None else apply_patch(fields, patch.patch)
+
+
+def _stored(values: tuple[Any, ...], scores: dict[str, int], patch: PatchRow | None) -> StoredLog:
     fields = dict(zip((column.name for column in LOG_COLUMNS), values, strict=True))
     log_id, created_at = fields.pop("id"), fields.pop("created_at")
     del fields["latency_ms"]
@@ -77,13 +105,15 @@ def _stored(values: tuple[Any, ...], scores: dict[str, int]) -> StoredLog:
         fields[name] = decode_body(fields[name].encode())
     for name in ("request_start_time", "request_end_time"):
         fields[name] = to_us(fields[name])
-    return StoredLog(log_id, to_us(created_at), fields, scores)
+    return StoredLog(log_id, to_us(created_at), _patched(fields, patch), scores)
 
 
 def scan_logs(data: DataRoot, moment: LogMoment, wanted: LogFilter, batch_rows: int) -> LogBatches:
     """Yield batches of the promised columns in the order that the filter asks for."""
     with duck() as connection:
         connection.register("tail", arrow_tail(moment.tail))
+        if moment.patches.rows:
+            connection.register(moment.patches.relation, moment.patches.arrow())
         if wanted.ids is not None:
             yield from _scan_ids(connection, data, moment, wanted, batch_rows)
         else:
@@ -98,7 +128,7 @@ def _scan_parts(
     batch_rows: int,
 ) -> LogBatches:
     # Segments span disjoint ids and the tail is newer than all: one part at a time is in order.
-    parts = [_relation(data, segment) for segment in moment.segments] + [spread("tail")]
+    parts = [_relation(data, segment, moment.patches) for segment in moment.segments] + [_tail(moment)]
     where, parameters = _where(wanted)
     direction = "DESC" if wanted.newest_first else "ASC"
     left = wanted.limit
@@ -128,16 +158,18 @@ def _scan_ids(
         in_order = sorted(some)
         hit = [segment for segment in moment.segments if _overlaps(segment, in_order)]
         files = segments([str(data.path(s.key)) for s in hit], LOG_NAMES, LOG_COLUMNS)
+        both = f"{files} UNION ALL {spread('tail')}"
+        part = moment.patches.over(both, first_id=in_order[0], last_id=in_order[-1])
         query = (
-            f"SELECT l.* FROM ({files} UNION ALL {spread('tail')}) l "  # noqa: S608
+            f"SELECT l.* FROM ({part}) l "  # noqa: S608
             f"JOIN (SELECT unnest(?) AS id, generate_subscripts(?, 1) AS place) w ON l.id = w.id "
             f"WHERE {where} ORDER BY w.place"
         )
         for batch in _batches(connection, query, [some, some, *parameters], batch_rows):
-            part = batch if left is None else batch.slice(0, left)
+            some_rows = batch if left is None else batch.slice(0, left)
             if left is not None:
-                left -= part.num_rows
-            yield part
+                left -= some_rows.num_rows
+            yield some_rows
         if left == 0:
             return
 
@@ -155,8 +187,15 @@ def _overlaps(segment: Segment, ids: list[int]) -> bool:
     return place < len(ids) and ids[place] <= segment.last_id
 
 
-def _relation(data: DataRoot, segment: Segment) -> str:
-    return segments([str(data.path(segment.key))], LOG_NAMES, LOG_COLUMNS)
+def _relation(data: DataRoot, segment: Segment, patches: Patches) -> str:
+    plain = segments([str(data.path(segment.key))], LOG_NAMES, LOG_COLUMNS)
+    return patches.over(plain, first_id=segment.first_id, last_id=segment.last_id)
+
+
+def _tail(moment: LogMoment) -> str:
+    if not moment.tail:
+        return spread("tail")
+    return moment.patches.over(spread("tail"), first_id=moment.tail[0].id, last_id=moment.tail[-1].id)
 
 
 def _where(wanted: LogFilter) -> tuple[str, list[Any]]:

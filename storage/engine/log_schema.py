@@ -1,4 +1,4 @@
-"""Tables of the log database: the durable tail, the manifest of flushed segments, scores.
+"""Tables of the log database: the durable tail, the manifest of flushed segments, scores, patches.
 
 They share one database because a flush must publish a segment and forget the tail's rows in one
 transaction: that is what lets a reader see each log once.
@@ -30,6 +30,8 @@ log_state = sa.Table(
     # the last change of a score, and the last one that is in a segment
     _number("score_change"),
     _number("scores_through"),
+    # the last change of a patch
+    sa.Column("patch_change", _NO, nullable=False, server_default="0"),
 )
 
 # Times of this database are microseconds since 1970 (UTC): they are written and compared by the million.
@@ -83,6 +85,29 @@ log_scores = sa.Table(
     sa.Index("ix_log_scores_change", "change"),
 )
 
+# What was said of a request after it was logged, one merged patch a request; it stays until a flush or a
+# compaction has written the log anew with it. `storage.engine.log_patches` says how it is read.
+log_patches = sa.Table(
+    "log_patches",
+    log_metadata,
+    sa.Column("workspace_id", _NO, primary_key=True, autoincrement=False),
+    sa.Column("request_id", _NO, primary_key=True, autoincrement=False),
+    # JSON, a part of the fields of a log
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    _number("updated_us"),
+    # grows with every change of any patch
+    _number("change"),
+)
+
+log_groups = sa.Table(
+    "log_groups",
+    log_metadata,
+    sa.Column("id", _NO, primary_key=True),
+    _number("workspace_id"),
+    _number("created_us"),
+    sqlite_autoincrement=True,
+)
+
 idempotency_keys = sa.Table(
     "idempotency_keys",
     log_metadata,
@@ -101,5 +126,7 @@ log_views = sa.Table(
     sa.Column("workspace_id", _NO, primary_key=True, autoincrement=False),
     _number("logs_through"),
     _number("scores_through"),
+    # the last change of a patch that it shows
+    sa.Column("patches_through", _NO, nullable=False, server_default="0"),
     _number("published_us"),
 )

@@ -12,7 +12,9 @@ import duckdb
 import pyarrow as pa
 
 from storage.engine.data_root import DataRoot
+from storage.engine.log_patches import RELATION, Patches
 from storage.engine.log_sql import arrow_tail, duck, quoted, spread, spread_scores
+from storage.engine.rows.log_patches import PatchRow
 from storage.engine.rows.log_segments import LOGS, SCORES, ScoreRow, Segment
 from storage.engine.rows.log_tail import TailRow
 
@@ -22,14 +24,18 @@ FOLDER = "logs"
 ROW_GROUP_ROWS = 4096
 _OPTIONS = f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
 _READ_BYTES = 1_048_576
-_LOG_QUERY = f"{spread('rows_')} ORDER BY id"
 _SCORE_QUERY = f"{spread_scores('rows_')} ORDER BY change"
 
 
 def write_log_segments(
-    data: DataRoot, rows: Sequence[TailRow], *, new_id: Callable[[], UUID], now_us: int
+    data: DataRoot,
+    rows: Sequence[TailRow],
+    *,
+    new_id: Callable[[], UUID],
+    now_us: int,
+    patches: Sequence[PatchRow] = (),
 ) -> list[Segment]:
-    """Write rows of the tail, one file per workspace; nothing names the files yet.
+    """Write rows of the tail with what patches say of them, one file per workspace; nothing names them yet.
 
     Raises:
         Unavailable: the disk is full.
@@ -39,8 +45,18 @@ def write_log_segments(
         for workspace_id, some in _by_workspace(rows):
             connection.register("rows_", arrow_tail(some))
             ids = (some[0].id, some[-1].id)
-            written.append(_write(connection, data, _LOG_QUERY, new_id(), workspace_id, LOGS, ids, now_us))
+            query = _log_query(connection, [row for row in patches if row.workspace_id == workspace_id])
+            written.append(_write(connection, data, query, new_id(), workspace_id, LOGS, ids, now_us))
     return written
+
+
+def _log_query(connection: duckdb.DuckDBPyConnection, rows: Sequence[PatchRow]) -> str:
+    select = spread("rows_")
+    if rows:
+        patches = Patches.of(rows)
+        connection.register(RELATION, patches.arrow())
+        select = patches.joined(select)
+    return f"{select} ORDER BY id"
 
 
 def write_score_segments(

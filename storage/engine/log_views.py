@@ -1,13 +1,15 @@
 """The DuckDB file of a workspace: views with explicit file lists, replaced as one by a rename."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from uuid import UUID
 
 import duckdb
 
 from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS, SCORE_COLUMNS
 from storage.engine.data_root import DataRoot
+from storage.engine.log_patches import NONE, Patches
 from storage.engine.log_sql import (
     LOG_NAMES,
     duck,
@@ -37,8 +39,16 @@ def view_key(workspace: str) -> str:
     return f"views/{workspace}.duckdb"
 
 
-def publish_view_file(data: DataRoot, workspace: str, named: Sequence[Segment], as_of: datetime) -> None:
-    """Write the view file of a workspace anew.
+def publish_view_file(
+    data: DataRoot,
+    workspace: str,
+    named: Sequence[Segment],
+    as_of: datetime,
+    *,
+    patches: Patches = NONE,
+    file_id: UUID,
+) -> None:
+    """Write the view file of a workspace anew, and the file of patches that it reads beside the segments.
 
     Its paths are absolute, as ad hoc users open it from anywhere; so it is published again when the
     home folder was moved.
@@ -48,8 +58,25 @@ def publish_view_file(data: DataRoot, workspace: str, named: Sequence[Segment], 
     """
     with data.writing(view_key(workspace)) as path, duck(threads=1) as connection:
         connection.execute(f"ATTACH {quoted(str(path))} AS published (STORAGE_VERSION '{_STORAGE_VERSION}')")
-        create_views(connection, "published", data, named, as_of)
+        kept = _keep_patches(connection, data, f"{patches_prefix(workspace)}{file_id.hex}.parquet", patches)
+        create_views(connection, "published", data, named, as_of, patches=kept)
         connection.execute("DETACH published")
+
+
+def patches_prefix(workspace: str) -> str:
+    """How the keys of the files begin that hold what a workspace's views add to its segments."""
+    return f"views/{workspace}.patches-"
+
+
+def _keep_patches(
+    connection: duckdb.DuckDBPyConnection, data: DataRoot, key: str, patches: Patches
+) -> Patches:
+    if not patches.rows:
+        return NONE
+    connection.register(patches.relation, patches.arrow())
+    with data.writing(key) as path:
+        connection.execute(f"COPY {patches.relation} TO {quoted(str(path))} (FORMAT parquet)")
+    return replace(patches, relation=f"read_parquet({quoted(str(data.path(key)))})")
 
 
 def create_views(
@@ -59,17 +86,31 @@ def create_views(
     named: Sequence[Segment],
     as_of: datetime,
     unflushed: Unflushed | None = None,
+    patches: Patches = NONE,
 ) -> None:
-    """Create the three views in a schema, over segments and what is in none yet."""
-    logs = segments(_paths(data, named, LOGS), LOG_NAMES, LOG_COLUMNS)
+    """Create the three views in a schema, over segments and what is in none yet, patched."""
+    logs = _logs(data, [segment for segment in named if segment.kind == LOGS], patches)
     if unflushed:
-        logs = f"{logs} UNION ALL {unflushed.logs}"
+        newest = patches.joined(unflushed.logs) if patches.rows else unflushed.logs
+        logs = f"{logs} UNION ALL {newest}"
     for name, query in (
         ("request_logs", logs),
         ("scores", _scores(_paths(data, named, SCORES), unflushed)),
         ("request_logs_as_of", _as_of(named, as_of, unflushed)),
     ):
         connection.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {query}")
+
+
+def _logs(data: DataRoot, named: Sequence[Segment], patches: Patches) -> str:
+    """SELECT of the logs of segments; those without a patched log are read as if there were no patches."""
+    touched = [one for one in named if patches.touch(one.first_id, one.last_id)]
+    plain = [one for one in named if one not in touched]
+    selects = [
+        segments(_paths(data, some, LOGS), LOG_NAMES, LOG_COLUMNS) for some in (plain, touched) if some
+    ]
+    if touched:
+        selects[-1] = patches.joined(selects[-1])
+    return " UNION ALL ".join(selects) if selects else empty(LOG_COLUMNS)
 
 
 def _paths(data: DataRoot, named: Sequence[Segment], kind: str) -> list[str]:

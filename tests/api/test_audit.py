@@ -47,6 +47,21 @@ BODIES: dict[str, Any] = {
 UNTOLD = {
     "post /log-request": "a log is its own record, of which there are thousands a second",
     "post /prompt-templates/{identifier}": "reads: fills in variables",
+    **dict.fromkeys(
+        (
+            "post /rest/track-score",
+            "post /rest/track-metadata",
+            "post /rest/track-prompt",
+            "post /rest/track-group",
+            "post /rest/create-group",
+            "post /library-track-score",
+            "post /library-track-metadata",
+            "post /library-track-prompt",
+            "post /track-group",
+            "post /create-group",
+        ),
+        "said of a log, by machines and as often as logs come",
+    ),
 }
 
 

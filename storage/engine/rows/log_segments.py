@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from storage.domain.log_flush import TailState
 from storage.engine.catalog import Connection
 from storage.engine.log_schema import log_leases, log_scores, log_segments, log_state, log_tail, log_views
+from storage.engine.rows.log_patches import select_last_patches
 from storage.engine.rows.log_tail import TailRow
 
 LOGS, SCORES = "request_logs", "scores"
@@ -190,22 +191,33 @@ def _published() -> sa.Select[Any]:
     return sa.select(*columns).group_by(log_segments.c.workspace_id)
 
 
-def select_views_behind(connection: Connection) -> dict[int, tuple[int, int]]:
-    """Workspaces whose view file lacks segments: what it should show, logs and scores through."""
+def select_views_behind(connection: Connection) -> dict[int, tuple[int, int, int]]:
+    """Workspaces whose view file lacks something: what it should show, logs, scores and patches through."""
     shown = {
-        row.workspace_id: (row.logs_through, row.scores_through)
+        row.workspace_id: (row.logs_through, row.scores_through, row.patches_through)
         for row in connection.execute(sa.select(log_views))
     }
-    wanted = {row.workspace_id: (row.logs, row.scores) for row in connection.execute(_published())}
+    patched = select_last_patches(connection)
+    wanted = {
+        row.workspace_id: (row.logs, row.scores, patched.get(row.workspace_id, 0))
+        for row in connection.execute(_published())
+    }
     return {workspace: ends for workspace, ends in wanted.items() if shown.get(workspace) != ends}
 
 
 def mark_published(
-    connection: Connection, workspace_id: int, *, logs_through: int, scores_through: int, now_us: int
+    connection: Connection,
+    workspace_id: int,
+    *,
+    logs_through: int,
+    scores_through: int,
+    patches_through: int,
+    now_us: int,
 ) -> None:
     values = {
         "logs_through": logs_through,
         "scores_through": scores_through,
+        "patches_through": patches_through,
         "published_us": now_us,
     }
     where = log_views.c.workspace_id == workspace_id
