@@ -16,12 +16,14 @@ from api.errors import handle_fact, handle_http, handle_validation
 from api.openapi import describe
 from api.routers import (
     audit,
+    cells,
     folders,
     health,
     imports,
     legacy_tracking,
     new_sheets,
     request_logs,
+    rows,
     sheets,
     tables,
     templates,
@@ -92,6 +94,8 @@ def create_app(settings: Settings) -> FastAPI:
         imports,
         new_sheets,
         sheets,
+        rows,
+        cells,
         webhooks,
         audit,
     ):

@@ -17,6 +17,7 @@ STATUS_OF: dict[type[facts.PromptlakeError], int] = {
     facts.Malformed: 400,
     facts.InvalidCursor: 400,
     facts.InvalidConfig: 400,
+    facts.WrongColumnType: 400,
     facts.DependencyCycle: 400,
     facts.Unauthorized: 401,
     facts.Forbidden: 403,

@@ -46,6 +46,7 @@ _EXAMPLES: dict[FactKind, Fact] = {
     facts.Malformed: facts.Malformed("The body is no valid JSON: expected value at line 1 column 1"),
     facts.InvalidConfig: facts.InvalidConfig("line 2, position 7: a `{` is never closed"),
     facts.InvalidCursor: facts.InvalidCursor("The cursor belongs to another sort, order or filter"),
+    facts.WrongColumnType: facts.WrongColumnType("Answer is computed: only text cells are written"),
     facts.DependencyCycle: facts.DependencyCycle("Answer reads Score, which reads Answer"),
     facts.Conflict: facts.Conflict("The name is taken"),
     facts.ImportInProgress: facts.ImportInProgress("Another import writes this sheet"),

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from api.routing import PathCheck
+from storage.cells import check_cell
 from storage.deliveries import get_delivery
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
@@ -60,6 +61,17 @@ def table_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
 def sheet_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
     """Check {table_id} and {sheet_id}."""
     get_sheet(store, who, table_id=path_uuid(params, "table_id"), sheet_id=path_uuid(params, "sheet_id"))
+
+
+def cell_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {table_id}, {sheet_id} and {cell_id}."""
+    check_cell(
+        store,
+        who,
+        table_id=path_uuid(params, "table_id"),
+        sheet_id=path_uuid(params, "sheet_id"),
+        cell_id=path_uuid(params, "cell_id"),
+    )
 
 
 def form_only(*names: str) -> PathCheck:

@@ -1,13 +1,19 @@
-"""Cells: one is read by its computed id, without a search."""
+"""Cells: one is read by its computed id, without a search, and written into the sheet's overlay."""
 
+from typing import Any
 from uuid import UUID
 
-from storage.domain.cells import Cell
-from storage.domain.errors import NotFound
-from storage.domain.ids import find_cell_address
+from storage.audit import record_audit
+from storage.domain.cells import Cell, CellEdit, check_value, display_value, same_value
+from storage.domain.columns import TEXT, Column
+from storage.domain.errors import NotFound, WrongColumnType
+from storage.domain.ids import CellAddress, find_cell_address
 from storage.domain.keys import Principal
+from storage.domain.overlay import Entry, Patch
+from storage.engine.catalog import Connection
 from storage.engine.rows.columns import find_column_by_no
 from storage.engine.sheet_rows import read_columns
+from storage.engine.snapshots import Snapshot, commit
 from storage.sheets import require_sheet
 from storage.store import Store
 
@@ -21,10 +27,66 @@ def get_cell(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, ce
     address = find_cell_address(store.cell_key, cell_id)
     with store.catalog.read() as connection:
         sheet = require_sheet(connection, who, table_id, sheet_id)
-        column = None if address is None else find_column_by_no(connection, sheet.no, address.column_no)
-        manifest = store.snapshots.get(connection, sheet.head_no).manifest
-    index = None if address is None else manifest.find_index(address.row_no)
+        head = store.snapshots.get(connection, sheet.head_no)
+        column, index = _place(connection, head, address)
+    return _read(store, head, cell_id, column, index)
+
+
+def check_cell(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, cell_id: UUID) -> None:
+    """Raise NotFound unless there is such a cell; its value is not read."""
+    address = find_cell_address(store.cell_key, cell_id)
+    with store.catalog.read() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        _place(connection, store.snapshots.get(connection, sheet.head_no), address)
+
+
+def edit_cell(
+    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, cell_id: UUID, value: Any
+) -> CellEdit:
+    """Write a value into a text cell; an equal one changes nothing.
+
+    Raises:
+        NotFound: as `get_cell`.
+        WrongColumnType: the column is computed.
+        Invalid: the value has more than 8 MB.
+        Unavailable: the disk is full.
+    """
+    check_value(value, "value")
+    before = get_cell(store, who, table_id=table_id, sheet_id=sheet_id, cell_id=cell_id)
+    address = find_cell_address(store.cell_key, cell_id)
+    now = store.now()
+    with store.catalog.transaction() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        head = store.snapshots.get(connection, sheet.head_no)
+        column, index = _place(connection, head, address)
+        if column.type != TEXT:
+            raise WrongColumnType(f"{column.title} is computed: only text cells are written")
+        if same_value(before.value, value):
+            return CellEdit(before, 0, sheet.version_count)
+        patch = Patch({column.no: {address.row_no: Entry(value, now)}} if address else {})
+        commit(connection, head, head.manifest, patch=patch, next_row_no=sheet.next_row_no, now=now)
+        record_audit(
+            connection,
+            store,
+            who,
+            action="update",
+            kind="cell",
+            entity_id=cell_id,
+            details={"sheet_id": str(sheet.id), "column_id": str(column.id)},
+        )
+    cell = Cell(cell_id, column.id, index, value, display_value(value), now)
+    return CellEdit(cell, 0, sheet.version_count)
+
+
+def _place(connection: Connection, head: Snapshot, address: CellAddress | None) -> tuple[Column, int]:
+    """Return the column and the row index of an address in a sheet's head."""
+    column = None if address is None else find_column_by_no(connection, head.sheet_no, address.column_no)
+    index = None if address is None else head.manifest.find_index(address.row_no)
     if column is None or index is None:
         raise NotFound("No such cell")
-    ((written,),) = read_columns(store.segments, manifest, [column.no], index, 1)
+    return column, index
+
+
+def _read(store: Store, head: Snapshot, cell_id: UUID, column: Column, index: int) -> Cell:
+    ((written,),) = read_columns(store.segments, head, [column.no], index, 1)
     return Cell(cell_id, column.id, index, *written)

@@ -17,7 +17,7 @@ from storage.engine.rows.columns import insert_text_columns, mark_columns_delete
 from storage.engine.rows.segments import insert_segments
 from storage.engine.rows.sheets import find_sheet_by_no, update_sheet
 from storage.engine.rows.tables import touch_table
-from storage.engine.snapshots import commit
+from storage.engine.snapshots import Snapshot, commit
 from storage.import_events import record_import_succeeded
 from storage.operations import ClaimRefused, succeed
 from storage.store import Store
@@ -64,7 +64,7 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
         if sheet is None:
             raise ClaimRefused(f"the sheet of operation {operation.no} is deleted")
         head = store.snapshots.get(connection, sheet.head_no)
-        base = _base_of(sheet, select_columns(connection, sheet.no), head.manifest, imported.titles)
+        base = _base_of(sheet, select_columns(connection, sheet.no), head, imported.titles)
         found = match_titles(base.kept, imported.titles)
         added = _add_columns(connection, store, sheet, base, imported.titles, found, now)
         mark_columns_deleted(connection, [column.no for column in base.replaced], now)
@@ -103,9 +103,11 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
     return after
 
 
-def _base_of(sheet: Sheet, columns: list[Column], manifest: Manifest, titles: Sequence[str]) -> _Base:
+def _base_of(sheet: Sheet, columns: list[Column], head: Snapshot, titles: Sequence[str]) -> _Base:
+    manifest = head.manifest
     last_rank = max((column.position_rank for column in columns), default=0)
-    if not is_untouched(sheet.version_count, [column.title for column in columns], manifest):
+    titled = [column.title for column in columns]
+    if head.overlay or not is_untouched(sheet.version_count, titled, manifest):
         return _Base(columns, [], manifest, last_rank)
     kept = [column for column in columns if column.title in titles]
     replaced = [column for column in columns if column.title not in titles]

@@ -8,7 +8,6 @@ from storage.domain.columns import Column
 from storage.domain.errors import NotFound
 from storage.domain.ids import CellAddress, cell_id
 from storage.domain.keys import Principal
-from storage.domain.manifests import Manifest
 from storage.domain.paging import PageRequest, Window, page_of, plan_page
 from storage.domain.rows import Row, RowPage, rows_of
 from storage.domain.sheets import Sheet
@@ -16,6 +15,7 @@ from storage.engine.catalog import Connection
 from storage.engine.rows.columns import select_columns
 from storage.engine.rows.versions import find_version_state
 from storage.engine.sheet_rows import read_columns, row_numbers, rows_bytes
+from storage.engine.snapshots import Snapshot
 from storage.sheets import require_sheet
 from storage.store import Store
 
@@ -46,25 +46,25 @@ def list_rows(
     window = plan_page(store.cursor_key, request, sort="row_index", filters=filters)
     with store.catalog.read() as connection:
         sheet = require_sheet(connection, who, table_id, sheet_id)
-        manifest, columns, version = _state(store, connection, sheet, version_number, column_ids)
+        snapshot, columns, version = _state(store, connection, sheet, version_number, column_ids)
     shown = _choose(columns, column_ids)
-    window = _bounded(store, window, manifest, shown)
-    start, count = rows_of(window, manifest)
-    rows = _rows(store, manifest, shown, start, count)
+    window = _bounded(store, window, snapshot, shown)
+    start, count = rows_of(window, snapshot.manifest)
+    rows = rows_at(store, snapshot, shown, start, count)
     if window.descending:
         rows.reverse()
     page = page_of(store.cursor_key, window, rows, lambda row: row.row_no)
-    return RowPage(page, tuple(shown), manifest.row_count, version)
+    return RowPage(page, tuple(shown), snapshot.manifest.row_count, version)
 
 
-def _bounded(store: Store, window: Window, manifest: Manifest, columns: Sequence[Column]) -> Window:
+def _bounded(store: Store, window: Window, snapshot: Snapshot, columns: Sequence[Column]) -> Window:
     """Narrow a window until what it shows can be held in memory."""
     column_nos = [column.no for column in columns]
     limit = max(1, min(window.request.limit, MOST_CELLS // max(1, len(columns))))
     window = window.narrowed(limit)
     while (
         limit > 1
-        and rows_bytes(store.segments, manifest, column_nos, *rows_of(window, manifest)) > MOST_BYTES
+        and rows_bytes(store.segments, snapshot, column_nos, *rows_of(window, snapshot.manifest)) > MOST_BYTES
     ):
         limit //= 2
         window = window.narrowed(limit)
@@ -77,15 +77,15 @@ def _state(
     sheet: Sheet,
     version_number: int | None,
     column_ids: Sequence[UUID] | None,
-) -> tuple[Manifest, Sequence[Column], int]:
+) -> tuple[Snapshot, Sequence[Column], int]:
     if version_number is None:
-        manifest = store.snapshots.get(connection, sheet.head_no).manifest
-        return manifest, select_columns(connection, sheet.no, column_ids), sheet.version_count
+        snapshot = store.snapshots.get(connection, sheet.head_no)
+        return snapshot, select_columns(connection, sheet.no, column_ids), sheet.version_count
     state = find_version_state(connection, sheet.no, version_number)
     if state is None:
         raise NotFound("No such version")
     snapshot_no, structure = state
-    return store.snapshots.get(connection, snapshot_no).manifest, structure.columns, version_number
+    return store.snapshots.get(connection, snapshot_no), structure.columns, version_number
 
 
 def _choose(columns: Sequence[Column], column_ids: Sequence[UUID] | None) -> Sequence[Column]:
@@ -97,9 +97,10 @@ def _choose(columns: Sequence[Column], column_ids: Sequence[UUID] | None) -> Seq
     return [column for column in columns if column.id in wanted]
 
 
-def _rows(store: Store, manifest: Manifest, columns: Sequence[Column], start: int, count: int) -> list[Row]:
-    numbers = row_numbers(manifest, start, count)
-    values = read_columns(store.segments, manifest, [column.no for column in columns], start, count)
+def rows_at(store: Store, snapshot: Snapshot, columns: Sequence[Column], start: int, count: int) -> list[Row]:
+    """Return rows of a snapshot with the cells of some columns."""
+    numbers = row_numbers(snapshot.manifest, start, count)
+    values = read_columns(store.segments, snapshot, [column.no for column in columns], start, count)
     key = store.cell_key
     return [
         Row(

@@ -56,5 +56,5 @@ def _rows_needed(manifest: Manifest) -> dict[str, int]:
         for source in part.columns.values():
             if isinstance(source, Stored):
                 key = source.segment.key
-                needed[key] = max(needed.get(key, 0), source.start + part.count)
+                needed[key] = max(needed.get(key, 0), source.start + part.offset + part.count)
     return needed

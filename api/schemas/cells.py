@@ -1,15 +1,13 @@
-"""Wire shapes of cells and of pages of rows."""
+"""Wire shapes of cells."""
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 from uuid import UUID
 
-from api.schemas.base import Answer
-from api.schemas.pages import Pagination
-from api.schemas.sheets import ColumnOut
+from pydantic import model_validator
+
+from api.schemas.base import Answer, Body, example
 from storage.domain.cells import Cell
-from storage.domain.rows import RowPage
 
 
 class RequestMetrics(Answer):
@@ -49,67 +47,49 @@ class CellAnswer(Answer):
     cell: CellOut
 
 
-class RowOut(Answer):
-    """A row; `cells` by column id."""
+class CellEditBody(Body):
+    """The new value, or the text to be shown, which is a value too; one of the two."""
 
-    row_index: int
-    cells: Mapping[UUID, CellOut]
+    model_config = example({"value": "Paris"})
+
+    value: Any = None
+    display_value: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if len(self.model_fields_set) != 1:
+            raise ValueError("give either value or display_value")
+        return self
+
+    @property
+    def chosen(self) -> Any:
+        return self.value if "value" in self.model_fields_set else self.display_value
 
 
-class RowsAnswer(Answer):
-    """A page of rows; `row_count` and `version` are of the version shown."""
+class CellEdited(CellAnswer):
+    """`stale_count`: how many computed cells must be computed anew; `version` is the sheet's."""
 
-    success: Literal[True] = True
-    data: list[RowOut]
-    columns: list[ColumnOut]
-    row_count: int
+    stale_count: int
     version: int
-    pagination: Pagination
-    filters: dict[str, Any]
-    count: int
 
 
 def spell_cell(cell: Cell, sheet_id: UUID) -> dict[str, Any]:
     """Spell a CellOut without building one: a page has up to hundreds of thousands."""
+    state = cell.state
     return {
         "id": cell.id,
         "sheet_id": sheet_id,
         "column_id": cell.column_id,
         "row_index": cell.row_index,
-        "status": "completed",
-        "cached": False,
+        "status": state.status,
+        "cached": state.cached,
         "display_value": cell.display_value,
         "value": cell.value,
-        "error": None,
-        "error_message": None,
-        "input_hash": None,
-        "request_metrics": None,
-        "execution_id": None,
-        "last_computed_version": None,
+        "error": state.error,
+        "error_message": state.error_message,
+        "input_hash": state.input_hash,
+        "request_metrics": state.request_metrics,
+        "execution_id": state.execution_id,
+        "last_computed_version": state.last_computed_version,
         "updated_at": cell.updated_at,
-    }
-
-
-def spell_rows(
-    found: RowPage, sheet_id: UUID, workspace_id: int, filters: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Spell a RowsAnswer; a filter that is None was not applied."""
-    column_ids = [str(column.id) for column in found.columns]
-    return {
-        "success": True,
-        "data": [
-            {
-                "row_index": row.row_index,
-                "cells": {
-                    one: spell_cell(cell, sheet_id) for one, cell in zip(column_ids, row.cells, strict=True)
-                },
-            }
-            for row in found.page.items
-        ],
-        "columns": [ColumnOut.of(column, sheet_id, workspace_id).model_dump() for column in found.columns],
-        "row_count": found.row_count,
-        "version": found.version_number,
-        "pagination": Pagination.of(found.page).model_dump(),
-        "filters": {name: value for name, value in filters.items() if value is not None},
-        "count": len(found.page.items),
     }

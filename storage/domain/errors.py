@@ -79,6 +79,12 @@ class LimitReached(InvalidConfig):
         self.limit = limit
 
 
+class WrongColumnType(PromptlakeError):
+    """The columns of this type are not written, or not computed, by such a call."""
+
+    code = "validation_error"
+
+
 class DependencyCycle(PromptlakeError):
     code = "dependency_cycle"
 

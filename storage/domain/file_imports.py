@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from storage.domain.cells import MAX_CELL_BYTES
 from storage.domain.imports import ImportRefused
 
 FileFormat = Literal["csv", "json"]
 MAX_COLUMNS = 999
 MAX_TITLE_CHARS = 255
-MAX_CELL_BYTES = 8 * 1024 * 1024
 DELIMITERS = (",", ";", "\t")
 _FORMATS: dict[str, FileFormat] = {
     ".csv": "csv",

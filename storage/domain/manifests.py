@@ -5,12 +5,13 @@ costs what changed and a restore costs nothing. Row numbers ascend in display or
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
+from storage.domain.cells import COMPLETED, CellState
 from storage.domain.encodings import Encoding
 
 
@@ -25,19 +26,25 @@ class SegmentRef:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Values in field number `field` of a segment, beginning with its row `start`."""
+    """Values in field number `field` of a segment, beginning with its row `start`.
+
+    `notes` is the number of a field that says what a value alone does not (`storage.domain.overlay.Note`);
+    without it every cell is completed and was written when the segment was.
+    """
 
     segment: SegmentRef
     field: int
     start: int
+    notes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """One value in every row."""
+    """One value in every row, all in one state; without a time of its own, written when the rows came."""
 
     value: Any
-    written_at: datetime
+    written_at: datetime | None = None
+    state: CellState = COMPLETED
 
 
 Source = Stored | Fill
@@ -47,13 +54,26 @@ Source = Stored | Fill
 class Part:
     """`count` consecutive row numbers and where each column's values are; a column not named is null.
 
-    `added_at` is when the rows came.
+    `added_at` is when the rows came. `offset` is how many rows the sources hold before the first: parts
+    that were one share the mapping of their sources.
     """
 
     first_row_no: int
     count: int
     columns: Mapping[int, Source]
     added_at: datetime
+    offset: int = 0
+
+    @property
+    def end_row_no(self) -> int:
+        """The number after the last row's."""
+        return self.first_row_no + self.count
+
+    def cut(self, first_row_no: int, end_row_no: int) -> "Part":
+        """Return the rows of this part from one number up to another."""
+        first, end = max(first_row_no, self.first_row_no), min(end_row_no, self.end_row_no)
+        step = first - self.first_row_no
+        return replace(self, first_row_no=first, count=end - first, offset=self.offset + step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +87,11 @@ class Span:
     @property
     def first_row_no(self) -> int:
         return self.part.first_row_no + self.offset
+
+    @property
+    def source_offset(self) -> int:
+        """How many rows the part's sources hold before the first of these."""
+        return self.part.offset + self.offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +148,53 @@ class Manifest:
         """Return this manifest with rows added at its end."""
         return Manifest((*self.parts, *parts))
 
+    def without_rows(self, row_nos: Iterable[int]) -> "Manifest":
+        """Return this manifest without the rows of these numbers; numbers it does not have change nothing."""
+        gone = sorted(set(row_nos))
+        kept: list[Part] = []
+        at = 0
+        for part in self.parts:
+            first = part.first_row_no
+            at = bisect_left(gone, first, at)
+            while at < len(gone) and gone[at] < part.end_row_no:
+                if gone[at] > first:
+                    kept.append(part.cut(first, gone[at]))
+                first = gone[at] + 1
+                at += 1
+            if first == part.first_row_no:
+                kept.append(part)
+            elif first < part.end_row_no:
+                kept.append(part.cut(first, part.end_row_no))
+        return Manifest(tuple(kept))
+
+    def with_column(self, column_no: int, source_of: Callable[[Part], Source | None]) -> "Manifest":
+        """Return this manifest with a column's values where `source_of` says; None means null.
+
+        A source says where the values of its part begin, so parts that begin later in a source they share
+        are asked each for itself.
+        """
+        return self._mapped(lambda part: _with_source(part, column_no, source_of(part)))
+
+    def with_fill(self, column_no: int, fill: Fill) -> "Manifest":
+        """Return this manifest with one value in every row of a column."""
+        return self._relaid(lambda columns: {**columns, column_no: fill})
+
+    def without_columns(self, column_nos: Collection[int]) -> "Manifest":
+        """Return this manifest without some columns."""
+        gone = frozenset(column_nos)
+        return self._relaid(lambda columns: {no: one for no, one in columns.items() if no not in gone})
+
+    def _relaid(self, change: Callable[[Mapping[int, Source]], Mapping[int, Source]]) -> "Manifest":
+        # parts that share their mapping go on sharing it
+        changed: dict[int, Mapping[int, Source]] = {}
+        for part in self.parts:
+            if id(part.columns) not in changed:
+                changed[id(part.columns)] = change(part.columns)
+        return self._mapped(lambda part: replace(part, columns=changed[id(part.columns)]))
+
+    def _mapped(self, change: Callable[[Part], Part]) -> "Manifest":
+        return Manifest(tuple(change(part) for part in self.parts))
+
     def segments(self) -> dict[str, SegmentRef]:
         """Return the segments that it names, by key."""
         return {
@@ -131,3 +203,14 @@ class Manifest:
             for source in part.columns.values()
             if isinstance(source, Stored)
         }
+
+
+def _with_source(part: Part, column_no: int, source: Source | None) -> Part:
+    columns = {no: _moved(one, part.offset) for no, one in part.columns.items() if no != column_no}
+    if source is not None:
+        columns[column_no] = source
+    return replace(part, columns=columns, offset=0)
+
+
+def _moved(source: Source, rows: int) -> Source:
+    return replace(source, start=source.start + rows) if rows and isinstance(source, Stored) else source

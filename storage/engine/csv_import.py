@@ -14,8 +14,8 @@ from typing import BinaryIO
 import pyarrow as pa
 from pyarrow import csv
 
+from storage.domain.cells import MAX_CELL_BYTES
 from storage.domain.file_imports import (
-    MAX_CELL_BYTES,
     cell_too_long,
     check_record_length,
     check_titles,

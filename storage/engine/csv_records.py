@@ -5,7 +5,8 @@ import io
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from storage.domain.file_imports import MAX_CELL_BYTES, no_text, open_quote
+from storage.domain.cells import MAX_CELL_BYTES
+from storage.domain.file_imports import no_text, open_quote
 from storage.domain.imports import ImportRefused
 
 # What is read behind the last line: it comes back as a record of its own unless a quote was left open.

@@ -12,8 +12,9 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from storage.domain.cells import MAX_CELL_BYTES
 from storage.domain.encodings import Encoding, find_encoding, widened
-from storage.domain.file_imports import MAX_CELL_BYTES, cell_too_long, check_titles, merge_titles, shown
+from storage.domain.file_imports import cell_too_long, check_titles, merge_titles, shown
 from storage.domain.imports import ImportRefused
 from storage.engine.arrow_values import arrow_type, compact_json
 from storage.engine.json_rows import JsonRows, Row

@@ -19,6 +19,11 @@ class Lru(Generic[K, V]):
         self._weight = 0
         self._lock = Lock()
 
+    def find(self, key: K) -> V | None:
+        """Return the value of a key if it is kept."""
+        with self._lock:
+            return self._kept.get(key)
+
     def get(self, key: K, make: Callable[[], V]) -> V:
         """Return the value of a key, made when it is not kept; two threads may both make it."""
         with self._lock:

@@ -177,9 +177,28 @@ snapshots = sa.Table(
     _no(),
     sa.Column("sheet_no", _NO, nullable=False, index=True),
     sa.Column("base_no", _NO),
-    # zlib-compressed JSON; see engine/snapshots.py for its shape
+    # zlib-compressed JSON; see engine/manifest_codec.py for its shape. Empty where `manifest_no` names the
+    # snapshot that has it: a commit of single cells changes no manifest
     sa.Column("manifest", sa.LargeBinary, nullable=False),
+    sa.Column("manifest_no", _NO),
     sa.Column("row_count", sa.BigInteger, nullable=False),
+    # [number] of the patches on top of the manifest, oldest first; null: none
+    sa.Column("patches", sa.JSON(none_as_null=True)),
+    # how much there is to fold and to join: cells and bytes of the patches, parts of the manifest
+    sa.Column("overlay_cells", _NO),
+    sa.Column("overlay_bytes", _NO),
+    sa.Column("part_count", _NO),
+    _time("created_at"),
+    **_NEVER_REUSED,
+)
+
+patches = sa.Table(
+    "patches",
+    metadata,
+    _no(),
+    sa.Column("sheet_no", _NO, nullable=False, index=True),
+    # zlib-compressed JSON; see engine/overlay_codec.py for its shape
+    sa.Column("content", sa.LargeBinary, nullable=False),
     _time("created_at"),
     **_NEVER_REUSED,
 )

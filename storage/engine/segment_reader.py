@@ -37,14 +37,15 @@ class SegmentReader:
         path = self._data.path(segment.key)
         footer = self._footer(segment)
         first, last = _groups(footer, start, count)
-        names = [field_name(field) for field in fields]
+        wanted = [field_name(field) for field in fields]
+        names = list(dict.fromkeys(wanted))
         with pq.ParquetFile(path, metadata=footer.metadata, pre_buffer=False) as file:
             groups = list(range(first, last + 1))
             table = file.read_row_groups(groups, columns=names, use_threads=False)
         rows = table.slice(start - footer.starts[first], count)
         return [
             _values(rows.column(name).to_pylist(), segment.encodings[field])
-            for name, field in zip(names, fields, strict=True)
+            for name, field in zip(wanted, fields, strict=True)
         ]
 
     def size(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> int:

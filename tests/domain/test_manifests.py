@@ -1,5 +1,8 @@
 """Manifest arithmetic equals that of a plain list of row numbers."""
 
+import json
+import zlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate
 
@@ -7,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.manifests import Fill, Manifest, Part, SegmentRef, Stored
+from storage.domain.cells import COMPLETED, CellState
+from storage.domain.manifests import Fill, Manifest, Part, SegmentRef, Source, Stored
 from storage.engine.manifest_codec import decode_manifest, encode_manifest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,7 +23,12 @@ def manifests(draw: st.DrawFn) -> Manifest:
     """Parts with gaps between their row numbers, as deletions leave them."""
     sizes = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=6))
     sources = st.one_of(
-        st.builds(Fill, st.sampled_from(["", None, 1, 1.0, True]), st.sampled_from([NOW, LATER])),
+        st.builds(
+            Fill,
+            st.sampled_from(["", None, 1, 1.0, True]),
+            st.sampled_from([NOW, LATER, None]),
+            st.sampled_from([COMPLETED, CellState("stale")]),
+        ),
         st.builds(
             Stored,
             st.sampled_from(
@@ -27,6 +36,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
             ),
             st.integers(0, 8),
             st.integers(0, 3),
+            st.sampled_from([None, None, 2]),
         ),
     )
     parts, after = [], 0
@@ -35,6 +45,19 @@ def manifests(draw: st.DrawFn) -> Manifest:
         parts.append(Part(after + gap, count, columns, draw(st.sampled_from([NOW, LATER]))))
         after += gap + count
     return Manifest(tuple(parts))
+
+
+def cells(manifest: Manifest) -> dict[tuple[int, int], Source]:
+    """Every cell, with a stored source counted on to its row."""
+    found: dict[tuple[int, int], Source] = {}
+    for part in manifest.parts:
+        for no, source in part.columns.items():
+            for at in range(part.count):
+                if isinstance(source, Stored):
+                    found[part.first_row_no + at, no] = replace(source, start=source.start + part.offset + at)
+                else:
+                    found[part.first_row_no + at, no] = source
+    return found
 
 
 def numbers(manifest: Manifest) -> list[int]:
@@ -73,6 +96,49 @@ def test_thousands_of_imported_columns_take_little_room() -> None:
     refs = [SegmentRef(f"sheets/s/{at}.parquet", ("text",) * 64, NOW) for at in range(79)]
     columns = {no: Stored(refs[no // 64], no % 64, 0) for no in range(5000)}
     assert len(encode_manifest(Manifest((Part(1, 1_000_000, columns, NOW),)))) < 4000
+
+
+@given(manifests(), st.lists(st.integers(0, 40)), st.lists(st.integers(0, 40)))
+def test_deleted_rows_are_gone_and_the_others_stay_as_they_were(
+    manifest: Manifest, first: list[int], then: list[int]
+) -> None:
+    left = manifest.without_rows(first).without_rows(then)
+    gone = {*first, *then}
+    assert numbers(left) == [row for row in numbers(manifest) if row not in gone]
+    assert cells(left) == {at: one for at, one in cells(manifest).items() if at[0] not in gone}
+    assert decode_manifest(encode_manifest(left)) == left
+
+
+@given(manifests(), st.lists(st.integers(0, 40)))
+def test_a_column_is_put_and_taken_alone(manifest: Manifest, gone: list[int]) -> None:
+    manifest = manifest.without_rows(gone)
+    others = {at: one for at, one in cells(manifest).items() if at[1] != 3}
+    ref = SegmentRef("new", ("text",), NOW)
+    stored = manifest.with_column(3, lambda part: Stored(ref, 0, part.first_row_no))
+    new = {(row, 3): Stored(ref, 0, row) for row in numbers(manifest)}
+    assert cells(stored) == {**others, **new}
+    assert cells(stored.with_column(3, lambda _: None)) == others
+    filled = manifest.with_fill(3, Fill(1))
+    assert cells(filled) == {**others, **dict.fromkeys(new, Fill(1))}
+    assert cells(filled.without_columns([3])) == others
+
+
+def test_scattered_deletes_take_little_room() -> None:
+    refs = [SegmentRef(f"sheets/s/{at}.parquet", ("text",) * 64, NOW) for at in range(16)]
+    columns = {no: Stored(refs[no // 64], no % 64, 0) for no in range(999)}
+    manifest = Manifest((Part(1, 10_000, columns, NOW),)).without_rows(range(1, 10_000, 3))
+    assert (manifest.row_count, len(manifest.parts)) == (6_667, 3_333)
+    assert len(encode_manifest(manifest)) < 40_000
+
+
+def test_the_first_format_is_still_read() -> None:
+    at = NOW.isoformat()
+    sources = [{"key": "a", "encodings": ["text", "json"], "at": at}, {"fill": "", "at": at}]
+    parts = [[1, 5, at, [[7, 2, 0, 0, 3], [9, 1, 1, 0, 0]]]]
+    spelled = json.dumps({"format": 1, "sources": sources, "parts": parts}).encode()
+    ref = SegmentRef("a", ("text", "json"), NOW)
+    columns = {7: Stored(ref, 0, 3), 8: Stored(ref, 1, 3), 9: Fill("", NOW)}
+    assert decode_manifest(zlib.compress(spelled)) == Manifest((Part(1, 5, columns, NOW),))
 
 
 def test_rows_out_of_order_are_no_manifest() -> None:
