@@ -33,6 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 # Numbers up to this are seconds since 1970 (the year 2603), above it milliseconds.
 _MAX_EPOCH_S = 2e10
+_MOST_EPOCH = 1e15
 
 
 def parse_moment_us(value: str | float) -> int:
@@ -43,8 +44,8 @@ def parse_moment_us(value: str | float) -> int:
     """
     if isinstance(value, str):
         return to_us(_iso(value))
-    if not math.isfinite(value):
-        raise ValueError("a time must be a finite number")
+    if not abs(value) < _MOST_EPOCH:  # also refuses NaN
+        raise ValueError("a time must be a number of seconds or milliseconds")
     seconds = value if value <= _MAX_EPOCH_S else value / 1000
     try:
         return to_us(_EPOCH + timedelta(seconds=seconds))

@@ -21,6 +21,11 @@ def input_text(messages: Iterable[Message] | None) -> str | None:
     return "\n\n".join(f"[{one.get('role')}]: {_text(one.get('content'))}" for one in messages)
 
 
+def output_text(side: Mapping[str, Any]) -> str:
+    """Return the text blocks of an answer, joined by a blank line."""
+    return _text(block for message in messages_of(side) for block in _blocks(message))
+
+
 def output_value(side: Mapping[str, Any]) -> Any:
     """Return an answer as its text when it is nothing but text, else its messages or content."""
     messages = messages_of(side)

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from storage.engine.data_root import DataRoot
+from storage.engine.facet_sql import register_facets, with_facets
 from storage.engine.log_patches import RELATION, Patches
 from storage.engine.log_sql import arrow_tail, duck, quoted, spread, spread_scores
 from storage.engine.rows.log_patches import PatchRow
@@ -42,6 +43,7 @@ def write_log_segments(
     """
     written = []
     with duck() as connection:
+        register_facets(connection)
         for workspace_id, some in _by_workspace(rows):
             connection.register("rows_", arrow_tail(some))
             ids = (some[0].id, some[-1].id)
@@ -56,7 +58,7 @@ def _log_query(connection: duckdb.DuckDBPyConnection, rows: Sequence[PatchRow]) 
         patches = Patches.of(rows)
         connection.register(RELATION, patches.arrow())
         select = patches.joined(select)
-    return f"{select} ORDER BY id"
+    return f"{with_facets(select)} ORDER BY id"
 
 
 def write_score_segments(
