@@ -1,21 +1,25 @@
-"""Columns: what one is, its order in the sheet, and which columns an import needs."""
+"""Columns: what one is, and which columns an import needs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from storage.domain.column_types import TEXT
+from storage.domain.column_types.binding import Edge
 from storage.domain.imports import ImportRefused
+from storage.domain.ranks import RANK_GAP, ranks_after
 
-TEXT = "text"
 MOST_COLUMNS = 5_000
-RANK_GAP = 1_024
 LONGEST_TITLE = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column. `no` is unique in the installation and part of every cell id of the column."""
+    """A column. `no` is unique in the installation and part of every cell id of the column.
+
+    `config` names other columns by id; `dependencies` are the columns that it reads, as the wire has them.
+    """
 
     no: int
     id: UUID
@@ -24,11 +28,16 @@ class Column:
     config: Mapping[str, Any]
     position_rank: int
     is_output_column: bool
+    dependencies: Sequence[Edge] = ()
 
+    @property
+    def computed(self) -> bool:
+        return self.type != TEXT
 
-def ranks_after(last: int, count: int) -> list[int]:
-    """Return the ranks of columns added at the end, with gaps for later ones between."""
-    return [last + RANK_GAP * step for step in range(1, count + 1)]
+    @property
+    def source_ids(self) -> tuple[UUID, ...]:
+        """The columns that it reads, each once; some may be gone."""
+        return tuple(dict.fromkeys(UUID(edge["column_id"]) for edge in self.dependencies))
 
 
 def match_titles(existing: Sequence[Column], titles: Sequence[str]) -> list[Column | None]:
@@ -45,3 +54,6 @@ def match_titles(existing: Sequence[Column], titles: Sequence[str]) -> list[Colu
     if len(existing) + found.count(None) > MOST_COLUMNS:
         raise ImportRefused(f"The sheet would have more than {MOST_COLUMNS} columns")
     return found
+
+
+__all__ = ["LONGEST_TITLE", "MOST_COLUMNS", "RANK_GAP", "TEXT", "Column", "match_titles", "ranks_after"]

@@ -254,10 +254,21 @@ columns = sa.Table(
     sa.Column("config", sa.JSON, nullable=False),
     sa.Column("position_rank", sa.BigInteger, nullable=False),
     sa.Column("is_output_column", sa.Boolean, nullable=False),
+    # [{column_id, reference_type, config_key, config_meta}]: what its configuration reads
+    sa.Column("dependencies", sa.JSON, nullable=False, server_default="[]"),
     _time("created_at"),
     _time("deleted_at", nullable=True),
     sa.Index("ix_columns_sheet_rank", "sheet_no", "position_rank"),
     **_NEVER_REUSED,
+)
+
+# The graph of live columns by number, derived from their dependencies.
+column_edges = sa.Table(
+    "column_edges",
+    metadata,
+    sa.Column("column_no", sa.ForeignKey("columns.no"), primary_key=True),
+    sa.Column("source_no", sa.ForeignKey("columns.no"), primary_key=True),
+    sa.Index("ix_column_edges_source", "source_no"),
 )
 
 sheet_versions = sa.Table(

@@ -1,13 +1,14 @@
 """Rows of columns."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from storage.domain.columns import Column
-from storage.engine.catalog import Connection
+from storage.engine.catalog import Connection, new_no
 from storage.engine.schema import columns
 
 _FIELDS = [columns.c[name] for name in Column.__slots__]
@@ -69,6 +70,7 @@ def insert_text_columns(
             "config": {},
             "position_rank": rank,
             "is_output_column": False,
+            "dependencies": [],
             "created_at": now,
         }
         for id_, title, rank in zip(ids, titles, ranks, strict=True)
@@ -80,3 +82,28 @@ def insert_text_columns(
 
 def mark_columns_deleted(connection: Connection, nos: Sequence[int], now: datetime) -> None:
     connection.execute(columns.update().where(columns.c.no.in_(nos)).values(deleted_at=now))
+
+
+def insert_column(connection: Connection, values: Mapping[str, Any]) -> Column:
+    """Add a column; return it with its number."""
+    no = new_no(connection.execute(columns.insert().values(**values)))
+    return Column(no=no, **{name: values[name] for name in Column.__slots__ if name != "no"})
+
+
+def update_column(connection: Connection, no: int, values: Mapping[str, Any]) -> None:
+    connection.execute(columns.update().where(columns.c.no == no).values(**values))
+
+
+def renumber_columns(connection: Connection, nos: Sequence[int], ranks: Sequence[int]) -> None:
+    """Give columns new ranks, in order."""
+    where = columns.c.no == sa.bindparam("which")
+    change = columns.update().where(where).values(position_rank=sa.bindparam("rank"))
+    values = [{"which": no, "rank": rank} for no, rank in zip(nos, ranks, strict=True)]
+    connection.execute(change, values)
+
+
+def find_column(connection: Connection, sheet_no: int, column_id: UUID) -> Column | None:
+    """Return the live column of that id in that sheet."""
+    where = (columns.c.sheet_no == sheet_no) & (columns.c.id == column_id) & _LIVE
+    row = connection.execute(sa.select(*_FIELDS).where(where)).mappings().first()
+    return None if row is None else Column(**row)

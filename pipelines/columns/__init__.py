@@ -1,0 +1,1 @@
+"""Runners: how each type of computed column makes values from values."""

@@ -1,0 +1,201 @@
+"""comparison: two columns, or one and a target, to true or false; a whole chunk at once."""
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import polars as pl
+from pydantic_core import from_json
+
+from pipelines.columns.json_extract import extract
+from pipelines.columns.protocol import RunContext, RunnerKind
+from pipelines.columns.values import json_text, numbers, shown, values_of
+from storage.domain.json_paths import parse_json_path
+from storage.domain.results import Answers, CellError, Chunk, Values
+
+_ORDER: Mapping[str, Callable[[Any, Any], Any]] = {
+    "equals": operator.eq,
+    "not_equals": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+}
+_NO_NUMBER = CellError("not_a_number", "A compared value is no number")
+_NO_ORDER = CellError("not_comparable", "Values of these kinds have no order")
+_NO_PATTERN = CellError("invalid_pattern", "The pattern is no regular expression that can be used here")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Compares the rows of a chunk by the column's configuration."""
+
+    config: Mapping[str, Any]
+
+    def compute(self, chunk: Chunk) -> Iterable[Answers]:
+        """Yield one answer for the whole chunk: true or false a row."""
+        sides = [chunk.columns[UUID(one)] for one in self.config["sources"]]
+        if len(sides) == 1:
+            sides.append(_repeated(self.config["target"], len(chunk)))
+        how = self.config["comparison_type"]
+        compare = {"STRING": _texts, "NUMBER": _numbers, "JSON": _jsons}[how["type"]]
+        found, errors = compare(sides[0], sides[1], how, fixed="target" in self.config)
+        values = pl.Series(found, dtype=pl.Boolean)
+        if errors:
+            values = values.scatter(list(errors), None)
+        yield Answers(Values("boolean", values), errors=errors)
+
+
+Compared = tuple[pl.Series, dict[int, CellError]]
+
+
+def _texts(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool) -> Compared:
+    """Compare what is shown. Nothing equals nothing only, and is neither before nor after anything."""
+    one, two, name = shown(left), shown(right), how["operator"]
+    if name == "equals":
+        return one.eq_missing(two), {}
+    if name == "not_equals":
+        return one.ne_missing(two), {}
+    if name == "regex":
+        return _matches(one, two, fixed=fixed)
+    if name in _ORDER:
+        return _ORDER[name](one, two).fill_null(value=False), {}
+    frame = pl.DataFrame({"one": one, "two": two})
+    return frame.select(_OF_TEXT[name].fill_null(value=False)).to_series(), {}
+
+
+_OF_TEXT = {
+    "starts_with": pl.col("one").str.starts_with(pl.col("two")),
+    "ends_with": pl.col("one").str.ends_with(pl.col("two")),
+    "contains": pl.col("one").str.contains(pl.col("two"), literal=True),
+}
+
+
+def _matches(one: pl.Series, two: pl.Series, *, fixed: bool) -> Compared:
+    if fixed:
+        # compiled once, not for each row
+        try:
+            return one.str.contains(two[0] if len(two) else "").fill_null(value=False), {}
+        except pl.exceptions.ComputeError:
+            return one.is_null(), dict.fromkeys(range(len(one)), _NO_PATTERN)
+    frame = pl.DataFrame({"one": one, "two": two})
+    found = frame.select(pl.col("one").str.contains(pl.col("two"), strict=False)).to_series()
+    wrong = found.is_null() & one.is_not_null() & two.is_not_null()
+    return found.fill_null(value=False), dict.fromkeys(wrong.arg_true().to_list(), _NO_PATTERN)
+
+
+def _numbers(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool) -> Compared:
+    del fixed
+    compare = _ORDER[how["operator"]]
+    if left.encoding == right.encoding == "integer":
+        one, two = left.series, right.series
+    else:
+        one, two = numbers(left), numbers(right)
+    wrong = one.is_null() | two.is_null()
+    return compare(one, two).fill_null(value=False), dict.fromkeys(wrong.arg_true().to_list(), _NO_NUMBER)
+
+
+def _jsons(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool) -> Compared:
+    """Compare what JSON says: 1 is 1.0, and the order of keys does not matter."""
+    steps = parse_json_path(how["json_path"]) if "json_path" in how else ()
+    one = extract(json_text(left, parse=True), steps)
+    two = json_text(right, parse=True) if fixed else extract(json_text(right, parse=True), steps)
+    compare = _JSON[how["operator"]]
+    found: list[bool] = []
+    errors: dict[int, CellError] = {}
+    same = one.eq_missing(two).to_list()
+    same_is = {"equals": True, "not_equals": False}.get(how["operator"])
+    for at, (equal, a, b) in enumerate(zip(same, one.to_list(), two.to_list(), strict=True)):
+        if equal and same_is is not None:
+            found.append(same_is)
+            continue
+        try:
+            found.append(compare(_load(a), _load(b)))
+        except TypeError:
+            found.append(False)
+            errors[at] = _NO_ORDER
+    return pl.Series(found, dtype=pl.Boolean), errors
+
+
+def _load(text: str | None) -> Any:
+    return None if text is None else from_json(text)
+
+
+def json_equal(one: Any, two: Any) -> bool:
+    """Say whether two JSON values are the same; true is not 1."""
+    left = [(one, two)]
+    while left:
+        a, b = left.pop()
+        if isinstance(a, bool) != isinstance(b, bool):
+            return False
+        if isinstance(a, dict) and isinstance(b, dict):
+            if a.keys() != b.keys():
+                return False
+            left.extend((a[key], b[key]) for key in a)
+        elif isinstance(a, list) and isinstance(b, list):
+            if len(a) != len(b):
+                return False
+            left.extend(zip(a, b, strict=True))
+        elif a != b:
+            return False
+    return True
+
+
+def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    def compared(a: Any, b: Any) -> bool:
+        both_numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (a, b))
+        if both_numbers or (isinstance(a, str) and isinstance(b, str)):
+            return compare(a, b)
+        raise TypeError
+
+    return compared
+
+
+def _contains(a: Any, b: Any) -> bool:
+    if isinstance(a, str) and isinstance(b, str):
+        return b in a
+    if isinstance(a, list):
+        return any(json_equal(item, b) for item in a)
+    if isinstance(a, dict):
+        return isinstance(b, str) and b in a
+    return False
+
+
+def _of_strings(question: Callable[[str, str], bool]) -> Callable[[Any, Any], bool]:
+    return lambda a, b: isinstance(a, str) and isinstance(b, str) and question(a, b)
+
+
+def _search(text: str, pattern: str) -> bool:
+    # the engine of the text comparison: its time is linear, whatever the pattern
+    found = pl.select(pl.lit(text).str.contains(pattern, strict=False)).item()
+    return bool(found)
+
+
+_JSON: Mapping[str, Callable[[Any, Any], bool]] = {
+    "equals": json_equal,
+    "not_equals": lambda a, b: not json_equal(a, b),
+    "lt": _ordered(operator.lt),
+    "le": _ordered(operator.le),
+    "gt": _ordered(operator.gt),
+    "ge": _ordered(operator.ge),
+    "contains": _contains,
+    "starts_with": _of_strings(str.startswith),
+    "ends_with": _of_strings(str.endswith),
+    "regex": _of_strings(_search),
+}
+
+
+def _repeated(target: Any, count: int) -> Values:
+    one = values_of([target])
+    return Values(one.encoding, one.series.extend_constant(one.series[0], count)[1:])
+
+
+@contextmanager
+def _open(context: RunContext) -> Iterator[Comparison]:
+    yield Comparison(context.column.config)
+
+
+KIND = RunnerKind(engine=lambda _: f"comparison 1, polars {pl.__version__}", open=_open, chunk_rows=250_000)

@@ -1,0 +1,78 @@
+"""comparison: what equals what, in texts, numbers and JSON."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.columns.comparison import json_equal
+from tests.pipelines.columns.computing import compared
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-5, 5) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=5,
+)
+
+
+def test_texts_are_compared_as_they_are_shown() -> None:
+    found, errors = compared("STRING", "equals", ["a", None, "", 1, "a"], ["a", None, None, "1", "A"])
+    assert (found, errors) == ([True, True, False, True, False], {})
+    assert compared("STRING", "not_equals", ["a", None], ["a", "x"])[0] == [False, True]
+    assert compared("STRING", "lt", ["a", None, "b"], ["b", "x", "a"])[0] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("operator", "target", "expected"),
+    [
+        ("contains", "b.", [True, False, False]),
+        ("starts_with", "a", [True, True, False]),
+        ("ends_with", "c", [False, True, False]),
+        ("regex", "^a.c", [False, True, False]),
+    ],
+)
+def test_operators_of_texts(operator: str, target: str, expected: list[bool]) -> None:
+    assert compared("STRING", operator, ["ab.", "abc", None], target=target) == (expected, {})
+
+
+def test_a_pattern_that_is_none_fails_its_row_alone() -> None:
+    found, errors = compared("STRING", "regex", ["a1", "b"], ["a.", "("])
+    assert (found, errors) == ([True, None], {1: "invalid_pattern"})
+    assert compared("STRING", "regex", ["x"], target="(?=x)")[1] == {0: "invalid_pattern"}
+
+
+def test_numbers_also_those_spelled_in_texts() -> None:
+    found, errors = compared("NUMBER", "lt", ["1", "x", 3, None, " 1e1 "], ["2", "2", 1, 1, 11])
+    assert found == [True, None, False, None, True]
+    assert errors == {1: "not_a_number", 3: "not_a_number"}
+    assert compared("NUMBER", "equals", [2**53 + 1], [2**53])[0] == [False]
+
+
+def test_json_is_compared_by_what_it_says() -> None:
+    left = ['{"a":1,"b":[true]}', "x", "1", {"q": 1.0}, "[1]", True]
+    right = ['{"b":[true],"a":1.0}', "x", 1, '{"q":1}', "[2]", 1]
+    assert compared("JSON", "equals", left, right)[0] == [True, True, True, True, False, False]
+    found, errors = compared("JSON", "gt", ['{"a":{"b":5}}', '{"a":1}'], target=3, json_path="$.a.b")
+    assert (found, errors) == ([True, None], {1: "not_comparable"})
+    assert compared("JSON", "contains", ['[1,{"a":2}]', '{"k":0}', '"text"'], target="k")[0] == [
+        False,
+        True,
+        False,
+    ]
+
+
+@given(st.lists(st.tuples(JSON, JSON), min_size=1, max_size=6))
+def test_json_equality_is_that_of_values(pairs: list[tuple[Any, Any]]) -> None:
+    def same(a: Any, b: Any) -> bool:
+        if isinstance(a, bool) or isinstance(b, bool):
+            return a is b
+        if isinstance(a, list) and isinstance(b, list):
+            return len(a) == len(b) and all(map(same, a, b))
+        if isinstance(a, dict) and isinstance(b, dict):
+            return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+        return bool(a == b)
+
+    for a, b in pairs:
+        assert json_equal(a, b) == same(a, b)
+        assert json_equal(a, a)
