@@ -5,8 +5,8 @@ from alembic import op
 
 from storage.engine.schema import metadata
 
-revision = "0002_column_dependencies"
-down_revision = "0001_first_release"
+revision = "0003_column_dependencies"
+down_revision = "0002_sheet_overlay"
 branch_labels = None
 depends_on = None
 
