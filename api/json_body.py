@@ -51,16 +51,28 @@ def validate_json(adapter: TypeAdapter[Shape], body: bytes) -> Shape:
         raise Invalid(*(_problem(found) for found in error.errors(include_url=False))) from error
 
 
+def validate_value(adapter: TypeAdapter[Shape], value: Any, *within: str) -> Shape:
+    """Validate a JSON value that was read before; its problems are told by their place below `within`.
+
+    Raises:
+        Invalid: it is of another shape.
+    """
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        raise Invalid(*(_problem(found, *within) for found in error.errors(include_url=False))) from error
+
+
 def _reason(error: ValidationError) -> str:
     return str(error.errors()[0].get("ctx", {}).get("error", ""))
 
 
-def _problem(found: ErrorDetails) -> Problem:
-    loc = ["body", *(str(part) for part in found["loc"])]
+def _problem(found: ErrorDetails, *within: str) -> Problem:
+    loc = [str(part) for part in found["loc"]]
     # the discriminator of input and output is no part of the path that the caller sees
-    if len(loc) > 2 and loc[1] in {"input", "output"} and loc[2] in {"chat", "completion"}:  # noqa: PLR2004
-        del loc[2]
-    return Problem(tuple(loc), found["msg"].removeprefix("Value error, "), found["type"])
+    if len(loc) > 1 and loc[0] in {"input", "output"} and loc[1] in {"chat", "completion"}:
+        del loc[1]
+    return Problem(("body", *within, *loc), found["msg"].removeprefix("Value error, "), found["type"])
 
 
 def _has_lone_surrogate(body: bytes) -> bool:

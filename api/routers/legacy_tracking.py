@@ -1,9 +1,13 @@
 """The paths of older client libraries: the key stands in the body as `api_key`, success is 200."""
 
-from api.deps import OpenStore, Who
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
+from api.deps import OpenStore, Who, service_of
 from api.openapi import errors
 from api.routing import guarded_router, needs
 from api.schemas.tables import Done
+from api.schemas.tracked_calls import TrackedRequest, TrackRequest
 from api.schemas.tracking import (
     GroupCreated,
     LegacyCreateGroup,
@@ -14,8 +18,24 @@ from api.schemas.tracking import (
 )
 from storage import tracking
 from storage.domain.errors import NotFound
+from storage.request_logs import log_request
 
 router = guarded_router(tags=["legacy"], responses=errors(NotFound))
+
+
+@router.post("/track-request", summary="Log a call that a client library recorded (key in the body)")
+@needs("ingest", key_in_body=True)
+async def track_request(request: Request, store: OpenStore, who: Who, body: TrackRequest) -> TrackedRequest:
+    """The arguments of the call and the answer of OpenAI or Anthropic become a logged request.
+
+    Its tokens are those of the answer, its price that of the maintained table (0: the model is not in it).
+    Other providers are read as far as they look alike.
+    """
+    log = await run_in_threadpool(body.log)
+    if body.group_id is not None:
+        await run_in_threadpool(tracking.check_group, store, who, body.group_id)
+    logged = await log_request(service_of(request).logs, who, fields=log.fields(), score=log.given_score())
+    return TrackedRequest(request_id=logged.id, prompt_blueprint=logged.prompt_version)
 
 
 @router.post("/library-track-score", summary="Score a request (key in the body)")

@@ -87,7 +87,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
 
 
-_LegacyId = Annotated[RequestId, BeforeValidator(_whole)]
+LegacyId = Annotated[RequestId, BeforeValidator(_whole)]
 
 
 class LegacyBody(TolerantBody):
@@ -101,7 +101,7 @@ class LegacyScore(LegacyBody):
         {"api_key": "pl_...", "request_id": 17, "score": 90, "name": "helpfulness"}
     )
 
-    request_id: _LegacyId
+    request_id: LegacyId
     score: ScoreValue
     name: ScoreName | None = None
     score_name: ScoreName | None = None
@@ -115,7 +115,7 @@ class LegacyMetadata(LegacyBody):
         {"api_key": "pl_...", "request_id": 17, "metadata": {"customer": "ada"}}
     )
 
-    request_id: _LegacyId
+    request_id: LegacyId
     metadata: Metadata
 
 
@@ -131,7 +131,7 @@ class LegacyPrompt(LegacyBody):
         }
     )
 
-    request_id: _LegacyId
+    request_id: LegacyId
     prompt_name: Name | None = None
     prompt_id: WireInt | None = None
     prompt_input_variables: dict[str, Any] | None = None
@@ -148,8 +148,8 @@ class LegacyPrompt(LegacyBody):
 class LegacyGroup(LegacyBody):
     model_config = LegacyBody.model_config | example({"api_key": "pl_...", "request_id": 17, "group_id": 3})
 
-    request_id: _LegacyId
-    group_id: _LegacyId
+    request_id: LegacyId
+    group_id: LegacyId
 
 
 class LegacyCreateGroup(LegacyBody):

@@ -62,6 +62,7 @@ UNTOLD = {
             "post /library-track-prompt",
             "post /track-group",
             "post /create-group",
+            "post /track-request",
         ),
         "said of a log, by machines and as often as logs come",
     ),

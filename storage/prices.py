@@ -1,0 +1,53 @@
+"""What a call costs, by a maintained table of prices that needs no network."""
+
+import logging
+from functools import cache
+
+from storage.domain.calls.shapes import Usage
+
+log = logging.getLogger("promptlake.prices")
+
+# Names of providers here and in traces, by what the table calls them.
+_PROVIDERS = {
+    "openai.azure": "azure",
+    "azure.ai.openai": "azure",
+    "azure.ai.inference": "azure",
+    "anthropic.bedrock": "aws",
+    "aws.bedrock": "aws",
+    "amazon.bedrock": "aws",
+    "gcp.vertex_ai": "google",
+    "gcp.gemini": "google",
+    "gcp.gen_ai": "google",
+    "vertexai": "google",
+    "gemini": "google",
+    "mistral_ai": "mistral",
+    "x_ai": "x-ai",
+}
+
+
+def price_of(provider: str, model: str, usage: Usage) -> float:
+    """Price of a call in US dollars; 0 when the model is not in the table, which is logged once a model."""
+    if not model or not (usage.input or usage.output):
+        return 0.0
+    # brings its table of prices with it, which only those who need it wait for
+    from genai_prices import Usage as Tokens  # noqa: PLC0415
+    from genai_prices import calc_price  # noqa: PLC0415
+
+    tokens = Tokens(
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read or None,
+        cache_write_tokens=usage.cache_write or None,
+    )
+    for provider_id in (_PROVIDERS.get(provider, provider), None):
+        try:
+            return float(calc_price(tokens, model_ref=model, provider_id=provider_id).total_price)
+        except (LookupError, ValueError):
+            continue
+    _warn(provider, model)
+    return 0.0
+
+
+@cache
+def _warn(provider: str, model: str) -> None:
+    log.warning("no price is known for the model %r of %r: it counts as 0", model[:100], provider[:100])
