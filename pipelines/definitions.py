@@ -2,15 +2,30 @@
 
 from dagster import Definitions, in_process_executor
 
-from pipelines.defs import checks, maintenance, operations, probe, request_logs, sheets, webhooks
+from pipelines.defs import (
+    checks,
+    log_partitions,
+    maintenance,
+    operations,
+    probe,
+    request_logs,
+    sheets,
+    webhooks,
+)
 from pipelines.resources import StoreResource
 
 defs = Definitions(
-    assets=[sheets.sheet_snapshots, request_logs.request_log_segments, webhooks.webhook_deliveries],
+    assets=[
+        sheets.sheet_snapshots,
+        request_logs.request_log_segments,
+        log_partitions.request_log_partitions,
+        webhooks.webhook_deliveries,
+    ],
     asset_checks=[checks.sheet_segments_are_whole, checks.log_segments_are_whole],
     jobs=[
         sheets.import_job,
         request_logs.flush_job,
+        log_partitions.compaction_job,
         checks.check_job,
         maintenance.retention,
         maintenance.sweep,
@@ -22,6 +37,7 @@ defs = Definitions(
         operations.failed_runs,
         operations.canceled_runs,
         request_logs.flush_sensor,
+        log_partitions.compaction_sensor,
         webhooks.overdue_webhooks,
     ],
     schedules=[checks.check_schedule, *maintenance.schedules, webhooks.schedule],

@@ -2,8 +2,8 @@
 
 from pipelines.background import in_background
 from storage.domain.log_flush import FlushPlan
+from storage.leases import LeaseRefused
 from storage.log_flush import (
-    FlushRefused,
     FlushResult,
     find_segment_faults,
     flush_logs,
@@ -14,7 +14,13 @@ from storage.log_flush import (
 from storage.store import Store
 
 __all__ = [
-    "FlushPlan", "FlushRefused", "FlushResult", "due_flush", "run_flush", "run_sweep", "run_verification",
+    "FlushPlan",
+    "FlushResult",
+    "LeaseRefused",
+    "due_flush",
+    "run_flush",
+    "run_sweep",
+    "run_verification",
 ]  # fmt: skip
 
 
@@ -27,7 +33,7 @@ def run_flush(store: Store) -> FlushResult:
     """Flush the tail into segments and publish the views.
 
     Raises:
-        FlushRefused: another flush is at work; nothing is lost, the next one takes what is left.
+        LeaseRefused: another flush is at work; nothing is lost, the next one takes what is left.
         Unavailable: the disk is full.
     """
     # What callers wait for comes first: a flush has time.

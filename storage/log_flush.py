@@ -1,25 +1,24 @@
 """From the tail of the logs to Parquet: flush, publish views, sweep, verify."""
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
-from storage.domain.errors import PromptlakeError
+from storage.domain.keys import Workspace
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.log_flush import FlushPlan, plan_flush
 from storage.domain.request_logs import to_us
-from storage.engine.catalog import Connection
 from storage.engine.log_patches import Patches
 from storage.engine.log_segments import FOLDER, find_fault, write_log_segments, write_score_segments
-from storage.engine.log_views import patches_prefix, publish_view_file, view_key
-from storage.engine.rows.log_patches import PatchRow, forget_patches, select_last_patches, select_patches
+from storage.engine.log_views import deleted_prefix, patches_prefix, publish_view_file, view_key
+from storage.engine.rows.log_deletions import select_gone
+from storage.engine.rows.log_patches import PatchRow, forget_patches, select_patches
 from storage.engine.rows.log_segments import (
-    LOGS,
     Segment,
+    Shown,
     flushed_through,
+    forget_retired,
     insert_segments,
     last_published_us,
     last_tail_id,
@@ -27,31 +26,28 @@ from storage.engine.rows.log_segments import (
     move_flushed,
     move_scores,
     read_tail_state,
-    release_lease,
     scores_through,
     select_changed_scores,
     select_chunk,
+    select_companion_keys,
+    select_retired,
     select_segments,
     select_views_behind,
-    take_lease,
+    select_wanted_views,
     trim_tail,
 )
 from storage.engine.rows.log_tail import TailRow, forget_idempotency_keys
 from storage.engine.rows.workspaces import select_workspaces
+from storage.leases import LeaseRefused, held_lease, renew_lease
 from storage.store import Store
 
 FLUSH_LEASE, VIEWS_LEASE = "flush", "views"
-LEASE_S = 60
 MAX_SEGMENT_ROWS = 65_536
 MAX_SCORE_ROWS = 500_000
 TRIM_ROWS = 512
 TRIM_REST_S = 0.02
 PUBLISH_EVERY_S = 5.0
 ORPHAN_AFTER = timedelta(hours=1)
-
-
-class FlushRefused(PromptlakeError):
-    """Another flush holds the lease, or took it over: do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +79,10 @@ def flush_logs(store: Store) -> FlushResult:
     """Move what the tail holds now into segments, then publish the views.
 
     Raises:
-        FlushRefused: another flush is at work.
+        LeaseRefused: another flush is at work.
         Unavailable: the disk is full; what was moved before is moved.
     """
-    with _lease(store, FLUSH_LEASE) as owner:
+    with held_lease(store, FLUSH_LEASE) as owner:
         with store.logs.read() as connection:
             last = last_tail_id(connection)
         written: list[Segment] = []
@@ -105,25 +101,6 @@ def flush_logs(store: Store) -> FlushResult:
         published=published,
         columns={column.name: column.type for column in LOG_COLUMNS},
     )
-
-
-@contextmanager
-def _lease(store: Store, name: str) -> Iterator[str]:
-    """Hold a lease for a block; one whose holder was killed runs out by itself."""
-    owner = str(store.new_id())
-    with store.logs.transaction() as connection:
-        _renew(connection, store, name, owner)
-    try:
-        yield owner
-    finally:
-        with store.logs.transaction() as connection:
-            release_lease(connection, name, owner)
-
-
-def _renew(connection: Connection, store: Store, name: str, owner: str) -> None:
-    now_us = to_us(store.now())
-    if not take_lease(connection, name, owner, now_us=now_us, until_us=now_us + LEASE_S * 1_000_000):
-        raise FlushRefused(f"Another process holds the lease `{name}`")
 
 
 def _flush_chunk(store: Store, owner: str, last: int) -> list[Segment]:
@@ -158,11 +135,11 @@ def _name(
 ) -> None:
     size = sum(len(row.body) for row in rows)
     with store.logs.transaction() as connection:
-        _renew(connection, store, FLUSH_LEASE, owner)
+        renew_lease(connection, store, FLUSH_LEASE, owner)
         insert_segments(connection, written)
         forget_patches(connection, patches)
         if not move_flushed(connection, base=base, through=rows[-1].id, size=size):
-            raise FlushRefused("Another flush moved the tail")
+            raise LeaseRefused("Another flush moved the tail")
 
 
 def _trim(store: Store) -> None:
@@ -183,71 +160,60 @@ def _flush_scores(store: Store, owner: str) -> int:
         return 0
     written = write_score_segments(store.data, rows, new_id=store.new_id, now_us=to_us(store.now()))
     with store.logs.transaction() as connection:
-        _renew(connection, store, FLUSH_LEASE, owner)
+        renew_lease(connection, store, FLUSH_LEASE, owner)
         insert_segments(connection, written)
         if not move_scores(connection, base=base, through=rows[-1].change):
-            raise FlushRefused("Another flush moved the scores")
+            raise LeaseRefused("Another flush moved the scores")
     return len(rows)
 
 
-def publish_views(store: Store, *, everything: bool = False) -> int:
-    """Write the view files that lack segments, at most every 5 s; return how many.
+def publish_views(store: Store, *, everything: bool = False, at_once: bool = False) -> int:
+    """Write the view files that are behind, at most every 5 s; return how many.
 
-    `everything` writes all of them now: at start, as the home folder may have been moved.
+    `everything` writes all of them now: at start, as the home folder may have been moved. `at_once` waits for
+    nothing: logs were deleted.
     """
     try:
-        with _lease(store, VIEWS_LEASE):
-            return _publish(store, everything=everything)
-    except FlushRefused:  # they are being published; what is then still behind stays due
+        with held_lease(store, VIEWS_LEASE):
+            return _publish(store, everything=everything, at_once=at_once)
+    except LeaseRefused:  # they are being published; what is then still behind stays due
         return 0
 
 
-def _publish(store: Store, *, everything: bool) -> int:
-    now = store.now()
+def _publish(store: Store, *, everything: bool, at_once: bool) -> int:
     with store.catalog.read() as connection:
         workspaces = select_workspaces(connection)
     with store.logs.read() as connection:
         behind = select_views_behind(connection)
-        named = select_segments(connection)
-        patched = {one.id: Patches.of(select_patches(connection, one.id)) for one in workspaces}
-        patches_through = select_last_patches(connection)
-        lately = to_us(now) - last_published_us(connection) < PUBLISH_EVERY_S * 1_000_000
+        lately = to_us(store.now()) - last_published_us(connection) < PUBLISH_EVERY_S * 1_000_000
     published = 0
     for workspace in workspaces:
         missing = not store.data.path(view_key(workspace.name)).exists()
-        if not (everything or missing or (workspace.id in behind and not lately)):
-            continue
-        own = [segment for segment in named if segment.workspace_id == workspace.id]
-        file_id = store.new_id()
-        publish_view_file(
-            store.data, workspace.name, own, now, patches=patched[workspace.id], file_id=file_id
-        )
-        _mark_published(store, workspace.id, own, patches_through.get(workspace.id, 0))
-        _forget_patch_files(store, workspace.name, file_id)
-        published += 1
+        if everything or missing or (workspace.id in behind and (at_once or not lately)):
+            _publish_one(store, workspace)
+            published += 1
     return published
 
 
-def _forget_patch_files(store: Store, workspace: str, shown: UUID) -> None:
-    """Remove files of patches that an older view file read, once nobody reads it any more."""
+def _publish_one(store: Store, workspace: Workspace) -> None:
+    now, file_id = store.now(), store.new_id()
+    with store.logs.read() as connection:
+        named = select_segments(connection, workspace_id=workspace.id)
+        patches = Patches.of(select_patches(connection, workspace.id))
+        gone = select_gone(connection, workspace.id)
+        shown = select_wanted_views(connection).get(workspace.id, Shown())
+    publish_view_file(store.data, workspace.name, named, now, patches=patches, gone=gone, file_id=file_id)
+    with store.logs.transaction() as connection:
+        mark_published(connection, workspace.id, shown, now_us=to_us(now))
+    _forget_files_beside(store, workspace.name, file_id)
+
+
+def _forget_files_beside(store: Store, workspace: str, shown: UUID) -> None:
+    """Remove files that an older view file read beside the segments, once nobody reads it any more."""
     old = store.data.files("views", before_epoch_s=(store.now() - ORPHAN_AFTER).timestamp())
     for key in old:
-        if key.startswith(patches_prefix(workspace)) and shown.hex not in key:
+        if key.startswith((patches_prefix(workspace), deleted_prefix(workspace))) and shown.hex not in key:
             store.data.remove(key)
-
-
-def _mark_published(store: Store, workspace_id: int, own: list[Segment], patches_through: int) -> None:
-    logs = [segment.last_id for segment in own if segment.kind == LOGS]
-    scores = [segment.last_id for segment in own if segment.kind != LOGS]
-    with store.logs.transaction() as connection:
-        mark_published(
-            connection,
-            workspace_id,
-            logs_through=max(logs, default=0),
-            scores_through=max(scores, default=0),
-            patches_through=patches_through,
-            now_us=to_us(store.now()),
-        )
 
 
 def find_segment_faults(store: Store) -> dict[str, str]:
@@ -263,8 +229,15 @@ def sweep_log_files(store: Store) -> int:
     oldest_kept = (store.now() - ORPHAN_AFTER).timestamp()
     files = store.data.files(FOLDER, before_epoch_s=oldest_kept)
     with store.logs.read() as connection:
+        retired = select_retired(connection)
         named = {segment.key for segment in select_segments(connection)}
-    orphans = [key for key in files if key not in named]
+        named |= select_companion_keys(connection)
+    # those who took the manifest before a file was retired finish reading it
+    over = [key for key, since_us in retired.items() if since_us < oldest_kept * 1_000_000]
+    kept = named | (retired.keys() - set(over))
+    orphans = [key for key in files if key not in kept]
     for key in orphans:
         store.data.remove(key)
+    with store.logs.transaction() as connection:
+        forget_retired(connection, over)
     return len(orphans)

@@ -14,8 +14,9 @@ from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.log_patches import Patches
 from storage.engine.log_segments import arrow_scores
-from storage.engine.log_sql import arrow_tail, duck, spread
-from storage.engine.log_views import Unflushed, create_views
+from storage.engine.log_sql import arrow_ids, arrow_tail, duck, spread
+from storage.engine.log_views import Deleted, Unflushed, create_views
+from storage.engine.rows.log_deletions import select_gone
 from storage.engine.rows.log_patches import select_patches
 from storage.engine.rows.log_segments import select_changed_scores, select_segments
 from storage.engine.rows.log_tail import select_tail
@@ -117,6 +118,7 @@ def ad_hoc(logs: Catalog, data: DataRoot, workspace_id: int, now: datetime) -> I
         named = select_segments(connection, workspace_id=workspace_id)
         tail = select_tail(connection, workspace_id)
         patches = Patches.of(select_patches(connection, workspace_id))
+        gone = select_gone(connection, workspace_id)
         changed = [
             row for row in select_changed_scores(connection, _MANY) if row.workspace_id == workspace_id
         ]
@@ -125,11 +127,13 @@ def ad_hoc(logs: Catalog, data: DataRoot, workspace_id: int, now: datetime) -> I
         connection_.register("unflushed_scores", arrow_scores(changed))
         if patches.rows:
             connection_.register(patches.relation, patches.arrow())
+        connection_.register("deleted_logs", arrow_ids(gone.ids))
         unflushed = Unflushed(
             logs=spread("unflushed_logs"),
             scores="unflushed_scores",
             rows=len(tail),
             last_id=tail[-1].id if tail else None,
         )
-        create_views(connection_, "main", data, named, now, unflushed, patches)
+        deleted = Deleted(gone, "deleted_logs")
+        create_views(connection_, "main", data, named, now, unflushed, patches, deleted)
         yield AdHoc(connection_)

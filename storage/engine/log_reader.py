@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from storage.domain.log_columns import LOG_COLUMNS
+from storage.domain.log_deletions import NOTHING_GONE, Gone
 from storage.domain.log_patches import apply_patch
 from storage.domain.request_logs import LogFilter, to_us
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.log_body import decode_body
 from storage.engine.log_patches import NONE, Patches
-from storage.engine.log_sql import LOG_NAMES, arrow_tail, duck, segments, spread
+from storage.engine.log_sql import LOG_NAMES, arrow_ids, arrow_tail, duck, present, segments, spread
+from storage.engine.rows.log_deletions import is_gone, select_gone
 from storage.engine.rows.log_patches import PatchRow, find_patch, select_patches
 from storage.engine.rows.log_segments import LOGS, Segment, find_segment_of, select_segments
 from storage.engine.rows.log_tail import TailRow, find_tail_row, select_tail
@@ -39,11 +41,12 @@ class StoredLog:
 
 @dataclass(frozen=True, slots=True)
 class LogMoment:
-    """Where the logs of a workspace stood at one moment."""
+    """Where the logs of a workspace stood at one moment; `gone` are in segments or tail, but deleted."""
 
     segments: list[Segment]
     tail: list[TailRow]
     patches: Patches = NONE
+    gone: Gone = NOTHING_GONE
 
 
 def read_moment(logs: Catalog, workspace_id: int) -> LogMoment:
@@ -53,12 +56,15 @@ def read_moment(logs: Catalog, workspace_id: int) -> LogMoment:
             select_segments(connection, workspace_id=workspace_id, kind=LOGS),
             select_tail(connection, workspace_id),
             Patches.of(select_patches(connection, workspace_id)),
+            select_gone(connection, workspace_id),
         )
 
 
 def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> StoredLog | None:
     """Find one log, wherever it is now."""
     with logs.read() as connection:
+        if is_gone(connection, workspace_id, log_id):
+            return None
         row = find_tail_row(connection, workspace_id, log_id)
         segment = None if row else find_segment_of(connection, workspace_id, log_id)
         scores = select_scores_of(connection, workspace_id, log_id)
@@ -79,6 +85,8 @@ def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: in
 def has_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> bool:
     """Say whether a workspace has a log, wherever it is now; costs no file where ids have no gaps."""
     with logs.read() as connection:
+        if is_gone(connection, workspace_id, log_id):
+            return False
         if find_tail_row(connection, workspace_id, log_id) is not None:
             return True
         segment = find_segment_of(connection, workspace_id, log_id)
@@ -114,6 +122,7 @@ def scan_logs(data: DataRoot, moment: LogMoment, wanted: LogFilter, batch_rows: 
         connection.register("tail", arrow_tail(moment.tail))
         if moment.patches.rows:
             connection.register(moment.patches.relation, moment.patches.arrow())
+        connection.register("deleted_logs", arrow_ids(moment.gone.ids))
         if wanted.ids is not None:
             yield from _scan_ids(connection, data, moment, wanted, batch_rows)
         else:
@@ -129,12 +138,12 @@ def _scan_parts(
 ) -> LogBatches:
     # Segments span disjoint ids and the tail is newer than all: one part at a time is in order.
     parts = [_relation(data, segment, moment.patches) for segment in moment.segments] + [_tail(moment)]
-    where, parameters = _where(wanted)
+    where, parameters = _where(wanted, moment.gone)
     direction = "DESC" if wanted.newest_first else "ASC"
     left = wanted.limit
     for part in reversed(parts) if wanted.newest_first else parts:
         limit = "" if left is None else f" LIMIT {left:d}"
-        query = f"SELECT * FROM ({part}) WHERE {where} ORDER BY id {direction}{limit}"  # noqa: S608
+        query = f"SELECT * FROM ({part}) l WHERE {where} ORDER BY id {direction}{limit}"  # noqa: S608
         for batch in _batches(connection, query, parameters, batch_rows):
             if left is not None:
                 left -= batch.num_rows
@@ -151,7 +160,7 @@ def _scan_ids(
     batch_rows: int,
 ) -> LogBatches:
     ids = list(dict.fromkeys(wanted.ids or ()))
-    where, parameters = _where(wanted)
+    where, parameters = _where(wanted, moment.gone)
     left = wanted.limit
     for start in range(0, len(ids), batch_rows):
         some = ids[start : start + batch_rows]
@@ -198,7 +207,7 @@ def _tail(moment: LogMoment) -> str:
     return moment.patches.over(spread("tail"), first_id=moment.tail[0].id, last_id=moment.tail[-1].id)
 
 
-def _where(wanted: LogFilter) -> tuple[str, list[Any]]:
+def _where(wanted: LogFilter, gone: Gone) -> tuple[str, list[Any]]:
     tests = {
         "prompt_id = ?": wanted.prompt_id,
         "prompt_name = ?": wanted.prompt_name,
@@ -207,4 +216,4 @@ def _where(wanted: LogFilter) -> tuple[str, list[Any]]:
         "request_start_time <= ?": wanted.start_to,
     }
     given = {test: value for test, value in tests.items() if value is not None}
-    return " AND ".join(given) or "true", list(given.values())
+    return " AND ".join([present(gone, of="l.id"), *given]), list(given.values())

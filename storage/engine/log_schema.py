@@ -60,6 +60,9 @@ log_segments = sa.Table(
     _number("bytes"),
     sa.Column("sha256", sa.String(64), nullable=False),
     _number("created_us"),
+    # when its first and last log were recorded; unknown for scores and for files of older releases
+    sa.Column("from_us", _NO),
+    sa.Column("to_us", _NO),
     sa.Index("ix_log_segments_scope", "workspace_id", "kind", "first_id"),
 )
 
@@ -129,4 +132,53 @@ log_views = sa.Table(
     # the last change of a patch that it shows
     sa.Column("patches_through", _NO, nullable=False, server_default="0"),
     _number("published_us"),
+    # the number of `log_manifests` that it shows
+    sa.Column("change", _NO, nullable=False, server_default="0"),
+)
+
+# Grows whenever what the segments of a workspace show is changed by other than a flush: files were rewritten,
+# logs were deleted.
+log_manifests = sa.Table(
+    "log_manifests",
+    log_metadata,
+    sa.Column("workspace_id", _NO, primary_key=True, autoincrement=False),
+    _number("change"),
+)
+
+# Logs that were deleted and still stand in files: every reader leaves them out, compaction rewrites the files
+# and forgets them here.
+log_deletions = sa.Table(
+    "log_deletions",
+    log_metadata,
+    sa.Column("workspace_id", _NO, primary_key=True, autoincrement=False),
+    sa.Column("log_id", _NO, primary_key=True, autoincrement=False),
+    _number("deleted_us"),
+)
+
+# How long a workspace keeps its logs (null: for ever), and up to which id all of them are gone.
+log_keeping = sa.Table(
+    "log_keeping",
+    log_metadata,
+    sa.Column("workspace_id", _NO, primary_key=True, autoincrement=False),
+    sa.Column("keep_days", sa.Integer),
+    sa.Column("gone_through", _NO, nullable=False, server_default="0"),
+    sa.Column("gone_us", _NO, nullable=False, server_default="0"),
+)
+
+# Files that the manifest no longer names, and since when: those who read by an older manifest finish first.
+log_retired = sa.Table(
+    "log_retired",
+    log_metadata,
+    sa.Column("key", sa.String(512), primary_key=True),
+    _number("retired_us"),
+)
+
+# What is made from a segment and can be made again: the index of its words, the dictionary of its values.
+log_companions = sa.Table(
+    "log_companions",
+    log_metadata,
+    sa.Column("segment_id", sa.Uuid, primary_key=True),
+    sa.Column("kind", sa.String(16), primary_key=True),
+    sa.Column("key", sa.String(512), nullable=False, unique=True),
+    _number("bytes"),
 )

@@ -1,6 +1,7 @@
 """Files of logs and scores: written whole before they are named, checked against what the manifest says."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
@@ -48,7 +49,11 @@ def write_log_segments(
             connection.register("rows_", arrow_tail(some))
             ids = (some[0].id, some[-1].id)
             query = _log_query(connection, [row for row in patches if row.workspace_id == workspace_id])
-            written.append(_write(connection, data, query, new_id(), workspace_id, LOGS, ids, now_us))
+            segment = write_segment(
+                connection, data, query, blank_segment(new_id(), workspace_id, LOGS, ids, now_us)
+            )
+            recorded = [row.created_us for row in some]
+            written.append(replace(segment, from_us=min(recorded), to_us=max(recorded)))
     return written
 
 
@@ -74,9 +79,8 @@ def write_score_segments(
         for workspace_id, some in _by_workspace(rows):
             connection.register("rows_", arrow_scores(some))
             ids = (some[0].change, some[-1].change)
-            written.append(
-                _write(connection, data, _SCORE_QUERY, new_id(), workspace_id, SCORES, ids, now_us)
-            )
+            blank = blank_segment(new_id(), workspace_id, SCORES, ids, now_us)
+            written.append(write_segment(connection, data, _SCORE_QUERY, blank))
     return written
 
 
@@ -86,22 +90,27 @@ def _by_workspace(rows: Sequence[Row]) -> list[tuple[int, list[Row]]]:
     return [(workspace_id, list(some)) for workspace_id, some in groupby(sorted(rows, key=of), of)]
 
 
-def _write(
-    connection: duckdb.DuckDBPyConnection,
-    data: DataRoot,
-    query: str,
-    segment_id: UUID,
-    workspace_id: int,
-    kind: str,
-    ids: tuple[int, int],
-    now_us: int,
+def blank_segment(
+    segment_id: UUID, workspace_id: int, kind: str, ids: tuple[int, int], now_us: int, *, folder: str = ""
 ) -> Segment:
-    key = f"{FOLDER}/{workspace_id}/{kind}-{ids[0]}-{ids[1]}-{segment_id.hex}.parquet"
-    with data.writing(key) as path:
+    """A segment that is about to be written: its place is known, its size is not."""
+    name = f"{kind}-{ids[0]}-{ids[1]}-{segment_id.hex}.parquet"
+    key = "/".join(part for part in (FOLDER, str(workspace_id), folder, name) if part)
+    return Segment(segment_id, workspace_id, kind, key, *ids, 0, 0, "", now_us)
+
+
+def write_segment(
+    connection: duckdb.DuckDBPyConnection, data: DataRoot, query: str, blank: Segment
+) -> Segment:
+    """Write what a query answers as the file of a segment; nothing names it yet.
+
+    Raises:
+        Unavailable: the disk is full.
+    """
+    with data.writing(blank.key) as path:
         copied = connection.execute(f"COPY ({query}) TO {quoted(str(path))} {_OPTIONS}").fetchone()
         size, digest = path.stat().st_size, file_sha256(path)
-    rows = int(copied[0]) if copied else 0
-    return Segment(segment_id, workspace_id, kind, key, *ids, rows, size, digest, now_us)
+    return replace(blank, rows=int(copied[0]) if copied else 0, bytes=size, sha256=digest)
 
 
 def arrow_scores(rows: Sequence[ScoreRow]) -> pa.Table:

@@ -4,12 +4,13 @@ duckdb and pyarrow are imported at first use: a start that reads no log yet does
 """
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from storage.domain.log_columns import LOG_COLUMNS, SCORE_COLUMNS, PromisedColumn
+from storage.domain.log_deletions import Gone
 from storage.engine.rows.log_tail import TailRow
 
 if TYPE_CHECKING:
@@ -75,6 +76,21 @@ def segments(paths: Sequence[str], names: str, columns: Sequence[PromisedColumn]
         return empty(columns)
     files = ", ".join(quoted(path) for path in paths)
     return f"SELECT {names} FROM read_parquet([{files}])"  # noqa: S608
+
+
+def present(gone: Gone, deleted: str = "deleted_logs", *, of: str = "id") -> str:
+    """Test of the column `of` that leaves out deleted logs; `deleted` is a relation of the single ones."""
+    tests = [f"{of} > {gone.through:d}"] if gone.through else []
+    if gone.ids:
+        tests.append(f"{of} NOT IN (SELECT id FROM {deleted})")  # noqa: S608
+    return " AND ".join(tests) or "true"
+
+
+def arrow_ids(ids: Iterable[int]) -> "pa.Table":
+    """Ids as a relation with the column `id`, in order."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.table({"id": pa.array(sorted(ids), pa.int64())})
 
 
 def latest_scores(relation: str) -> str:

@@ -6,15 +6,19 @@ from datetime import datetime
 from uuid import UUID
 
 import duckdb
+import pyarrow.parquet as pq
 
 from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS, SCORE_COLUMNS
+from storage.domain.log_deletions import NOTHING_GONE, Gone
 from storage.engine.data_root import DataRoot
 from storage.engine.log_patches import NONE, Patches
 from storage.engine.log_sql import (
     LOG_NAMES,
+    arrow_ids,
     duck,
     empty,
     latest_scores,
+    present,
     quoted,
     segments,
     spread_scores,
@@ -35,6 +39,20 @@ class Unflushed:
     last_id: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What views leave out, and the relation that lists the single ones (empty: there are none)."""
+
+    gone: Gone = NOTHING_GONE
+    relation: str = ""
+
+    def test(self, of: str) -> str:
+        return present(self.gone, self.relation, of=of)
+
+
+NOTHING_DELETED = Deleted()
+
+
 def view_key(workspace: str) -> str:
     return f"views/{workspace}.duckdb"
 
@@ -46,9 +64,12 @@ def publish_view_file(
     as_of: datetime,
     *,
     patches: Patches = NONE,
+    gone: Gone = NOTHING_GONE,
     file_id: UUID,
 ) -> None:
-    """Write the view file of a workspace anew, and the file of patches that it reads beside the segments.
+    """Write the view file of a workspace anew, and the files that it reads beside the segments.
+
+    These hold patches of logs, and the single logs that are gone.
 
     Its paths are absolute, as ad hoc users open it from anywhere; so it is published again when the
     home folder was moved.
@@ -59,7 +80,8 @@ def publish_view_file(
     with data.writing(view_key(workspace)) as path, duck(threads=1) as connection:
         connection.execute(f"ATTACH {quoted(str(path))} AS published (STORAGE_VERSION '{_STORAGE_VERSION}')")
         kept = _keep_patches(connection, data, f"{patches_prefix(workspace)}{file_id.hex}.parquet", patches)
-        create_views(connection, "published", data, named, as_of, patches=kept)
+        listed = _keep_deleted(data, f"{deleted_prefix(workspace)}{file_id.hex}.parquet", gone)
+        create_views(connection, "published", data, named, as_of, patches=kept, deleted=Deleted(gone, listed))
         connection.execute("DETACH published")
 
 
@@ -79,6 +101,19 @@ def _keep_patches(
     return replace(patches, relation=f"read_parquet({quoted(str(data.path(key)))})")
 
 
+def deleted_prefix(workspace: str) -> str:
+    """How the keys of the files begin that list what a workspace's views leave out of its segments."""
+    return f"views/{workspace}.deleted-"
+
+
+def _keep_deleted(data: DataRoot, key: str, gone: Gone) -> str:
+    if not gone.ids:
+        return ""
+    with data.writing(key) as path:
+        pq.write_table(arrow_ids(gone.ids), path, compression="zstd")
+    return f"read_parquet({quoted(str(data.path(key)))})"
+
+
 def create_views(
     connection: duckdb.DuckDBPyConnection,
     schema: str,
@@ -87,16 +122,23 @@ def create_views(
     as_of: datetime,
     unflushed: Unflushed | None = None,
     patches: Patches = NONE,
+    deleted: Deleted = NOTHING_DELETED,
 ) -> None:
     """Create the three views in a schema, over segments and what is in none yet, patched."""
     logs = _logs(data, [segment for segment in named if segment.kind == LOGS], patches)
     if unflushed:
         newest = patches.joined(unflushed.logs) if patches.rows else unflushed.logs
         logs = f"{logs} UNION ALL {newest}"
+    scores = _scores(_paths(data, named, SCORES), unflushed)
+    counted = None
+    if deleted.gone != NOTHING_GONE:
+        logs = f"SELECT * FROM ({logs}) WHERE {deleted.test('id')}"  # noqa: S608
+        counted = f"(SELECT count(*) FROM ({logs}))"  # noqa: S608
+        scores = f"SELECT * FROM ({scores}) WHERE {deleted.test('request_id')}"  # noqa: S608
     for name, query in (
         ("request_logs", logs),
-        ("scores", _scores(_paths(data, named, SCORES), unflushed)),
-        ("request_logs_as_of", _as_of(named, as_of, unflushed)),
+        ("scores", scores),
+        ("request_logs_as_of", _as_of(named, as_of, unflushed, counted)),
     ):
         connection.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {query}")
 
@@ -125,13 +167,16 @@ def _scores(paths: Sequence[str], unflushed: Unflushed | None) -> str:
     return latest_scores(" UNION ALL ".join(sources)) if sources else empty(SCORE_COLUMNS)
 
 
-def _as_of(named: Sequence[Segment], as_of: datetime, unflushed: Unflushed | None) -> str:
+def _as_of(
+    named: Sequence[Segment], as_of: datetime, unflushed: Unflushed | None, counted: str | None
+) -> str:
+    """Say until when the views speak; `counted` is a query for how many logs, where some are hidden."""
     logs = [segment for segment in named if segment.kind == LOGS]
     last_ids = [segment.last_id for segment in logs]
     rows = sum(segment.rows for segment in logs)
     if unflushed and unflushed.last_id is not None:
         last_ids.append(unflushed.last_id)
         rows += unflushed.rows
-    values = (quoted(as_of.isoformat()), str(max(last_ids, default="NULL")), str(rows))
+    values = (quoted(as_of.isoformat()), str(max(last_ids, default="NULL")), counted or str(rows))
     pairs = zip(values, AS_OF_COLUMNS, strict=True)
     return "SELECT " + ", ".join(f'CAST({value} AS {c.type}) AS "{c.name}"' for value, c in pairs)

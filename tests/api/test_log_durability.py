@@ -144,7 +144,7 @@ def test_kills_of_server_and_flush_again_and_again_lose_none_and_double_none(
     flush = "import os; from storage.settings import Settings; from storage.store import opened\n"
     flush += "from storage.log_flush import *; import storage.log_flush as f; f.LEASE_S = 1\n"
     flush += "with opened(Settings.from_env(os.environ)) as s:\n"
-    flush += " while True:\n  try: flush_logs(s)\n  except FlushRefused: pass\n"
+    flush += " while True:\n  try: flush_logs(s)\n  except LeaseRefused: pass\n"
     with running(settings) as api:
         callers = Callers(api.url, 8)
         try:

@@ -9,17 +9,20 @@ from dagster import DagsterInstance, SkipReason, build_sensor_context
 from pipelines import resources
 from pipelines.definitions import defs
 from pipelines.defs.checks import log_segments_are_whole, sheet_segments_are_whole
+from pipelines.defs.log_partitions import compaction_sensor
 from pipelines.defs.operations import outbox
 from pipelines.defs.request_logs import flush_sensor
 from pipelines.defs.webhooks import overdue_webhooks
 from storage.store import Store
 
 FOUND = """\
+asset request_log_partitions [log_days]
 asset request_log_segments
 asset sheet_snapshots [sheets]
 asset webhook_deliveries
 check request_log_segments:log_segments_are_whole
 check sheet_snapshots:sheet_segments_are_whole
+job compact_request_logs
 job flush_request_logs
 job import_sheet
 job probe
@@ -32,6 +35,7 @@ schedule sweep_daily 25 3 * * *
 schedule verify_segments_daily 40 3 * * *
 schedule webhooks_daily 55 3 * * *
 sensor canceled_runs every 60 s
+sensor compaction every 30 s
 sensor failed_runs every 60 s
 sensor flush every 15 s
 sensor outbox every 15 s
@@ -71,7 +75,7 @@ def test_every_job_executes_in_the_process_of_its_run() -> None:
 
 
 def test_sensors_say_in_words_why_they_do_nothing(instance: DagsterInstance) -> None:
-    for one in (outbox, flush_sensor, overdue_webhooks):
+    for one in (outbox, flush_sensor, compaction_sensor, overdue_webhooks):
         skipped = one(build_sensor_context(instance=instance))
         assert isinstance(skipped, SkipReason)
         assert skipped.skip_message

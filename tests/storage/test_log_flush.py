@@ -15,8 +15,8 @@ from storage.domain.keys import Principal
 from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS, SCORE_COLUMNS
 from storage.domain.request_logs import LogFilter, Score
 from storage.engine.rows.log_segments import move_flushed, select_segments
+from storage.leases import LeaseRefused
 from storage.log_flush import (
-    FlushRefused,
     find_segment_faults,
     flush_logs,
     flush_plan,
@@ -167,7 +167,7 @@ def test_two_flushes_at_once_claim(store: Store, monkeypatch: pytest.MonkeyPatch
     write = log_flush.write_log_segments
 
     def meanwhile(*args: Any, **options: Any) -> Any:
-        with pytest.raises(FlushRefused):
+        with pytest.raises(LeaseRefused):
             flush_logs(store)
         return write(*args, **options)
 
@@ -187,7 +187,7 @@ def test_a_flush_that_lost_its_lease_publishes_nothing(store: Store, monkeypatch
         return write(*args, **options)
 
     monkeypatch.setattr(log_flush, "write_log_segments", overtaken)
-    with pytest.raises(FlushRefused):
+    with pytest.raises(LeaseRefused):
         flush_logs(store)
     assert scanned(store) == ids[::-1]
     assert len(segment_paths(store)) == 1

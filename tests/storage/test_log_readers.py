@@ -1,4 +1,4 @@
-"""Readers that look again and again while logs are written, flushed and published see each one once."""
+"""Readers that look again and again while logs are written, flushed, compacted, published see each once."""
 
 import threading
 import time
@@ -12,6 +12,7 @@ from storage import log_flush
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.domain.request_logs import LogFilter
+from storage.log_compaction import compact_logs
 from storage.log_flush import flush_logs, publish_views
 from storage.request_logs import get_request_log, scan_request_logs
 from storage.sql import open_ad_hoc
@@ -22,8 +23,9 @@ SECONDS = 3.0
 
 
 @pytest.fixture
-def last(store: Store) -> list[int]:
+def last(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The last id that was answered; it moves while the test runs."""
+    monkeypatch.setattr("storage.domain.log_compaction.MERGE_FILES", 3)
     return add_logs(store, 1)
 
 
@@ -47,7 +49,14 @@ def while_busy(store: Store, last: list[int], look: Callable[[], object]) -> int
     def flush() -> None:
         flush_logs(store)
 
-    threads = [threading.Thread(target=_loop, args=(stop, failures, work)) for work in (write, flush)]
+    merged = [0]
+
+    def compact() -> None:
+        merged[0] += compact_logs(store).files_before
+        time.sleep(0.05)
+
+    busy = (write, flush, compact)
+    threads = [threading.Thread(target=_loop, args=(stop, failures, work)) for work in busy]
     for thread in threads:
         thread.start()
     looks = 0
@@ -62,6 +71,7 @@ def while_busy(store: Store, last: list[int], look: Callable[[], object]) -> int
             thread.join()
     if failures:
         raise failures[0]
+    assert merged[0] > 0
     return looks
 
 

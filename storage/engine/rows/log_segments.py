@@ -2,14 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from storage.domain.log_flush import TailState
 from storage.engine.catalog import Connection
-from storage.engine.log_schema import log_leases, log_scores, log_segments, log_state, log_tail, log_views
+from storage.engine.log_schema import (
+    log_companions,
+    log_leases,
+    log_manifests,
+    log_retired,
+    log_scores,
+    log_segments,
+    log_state,
+    log_tail,
+    log_views,
+)
 from storage.engine.rows.log_patches import select_last_patches
 from storage.engine.rows.log_tail import TailRow
 
@@ -18,7 +27,10 @@ LOGS, SCORES = "request_logs", "scores"
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One immutable file; ids (of logs, or numbers of score changes) are inclusive."""
+    """One immutable file; ids (of logs, or numbers of score changes) are inclusive.
+
+    `from_us`, `to_us`: when the first and last of its logs were recorded, where that is known.
+    """
 
     id: UUID
     workspace_id: int
@@ -30,6 +42,8 @@ class Segment:
     bytes: int
     sha256: str
     created_us: int
+    from_us: int | None = None
+    to_us: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,36 @@ def insert_segments(connection: Connection, segments: Sequence[Segment]) -> None
     if segments:
         rows = [{name: getattr(segment, name) for name in _FIELDS} for segment in segments]
         connection.execute(log_segments.insert(), rows)
+
+
+def replace_segments(
+    connection: Connection, old: Sequence[Segment], new: Sequence[Segment], now_us: int
+) -> bool:
+    """Name new files in place of old ones, which are retired; False when others replaced them meanwhile."""
+    ids = [segment.id for segment in old]
+    if connection.execute(log_segments.delete().where(log_segments.c.id.in_(ids))).rowcount != len(ids):
+        return False
+    made = log_companions.c.segment_id.in_(ids)
+    keys = [segment.key for segment in old]
+    keys += connection.execute(sa.select(log_companions.c.key).where(made)).scalars()
+    connection.execute(log_companions.delete().where(made))
+    connection.execute(log_retired.insert(), [{"key": key, "retired_us": now_us} for key in keys])
+    insert_segments(connection, new)
+    return True
+
+
+def select_retired(connection: Connection) -> dict[str, int]:
+    """Files that the manifest no longer names, and since when."""
+    return {row.key: row.retired_us for row in connection.execute(sa.select(log_retired))}
+
+
+def forget_retired(connection: Connection, keys: Sequence[str]) -> None:
+    for key in keys:
+        connection.execute(log_retired.delete().where(log_retired.c.key == key))
+
+
+def select_companion_keys(connection: Connection) -> set[str]:
+    return set(connection.execute(sa.select(log_companions.c.key)).scalars())
 
 
 def select_segments(
@@ -181,43 +225,51 @@ def release_lease(connection: Connection, name: str, owner: str) -> None:
     connection.execute(log_leases.update().where(where).values(until_us=0))
 
 
-def _published() -> sa.Select[Any]:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a view file shows: logs, scores and patches up to a number, and which change of the manifest."""
+
+    logs_through: int = 0
+    scores_through: int = 0
+    patches_through: int = 0
+    change: int = 0
+
+
+def select_wanted_views(connection: Connection) -> dict[int, Shown]:
+    """What the view file of each workspace should show now."""
+
     def last(kind: str) -> sa.ColumnElement[int]:
         return sa.func.coalesce(
             sa.func.max(sa.case((log_segments.c.kind == kind, log_segments.c.last_id))), 0
         )
 
-    columns = (log_segments.c.workspace_id, last(LOGS).label("logs"), last(SCORES).label("scores"))
-    return sa.select(*columns).group_by(log_segments.c.workspace_id)
+    changes = {row.workspace_id: row.change for row in connection.execute(sa.select(log_manifests))}
+    columns = (log_segments.c.workspace_id, last(LOGS), last(SCORES))
+    query = sa.select(*columns).group_by(log_segments.c.workspace_id)
+    ends = {workspace: (logs, scores) for workspace, logs, scores in connection.execute(query)}
+    patched = select_last_patches(connection)
+    return {
+        workspace: Shown(*ends.get(workspace, (0, 0)), patched.get(workspace, 0), changes.get(workspace, 0))
+        for workspace in ends.keys() | changes.keys()
+    }
 
 
-def select_views_behind(connection: Connection) -> dict[int, tuple[int, int, int]]:
-    """Workspaces whose view file lacks something: what it should show, logs, scores and patches through."""
+def select_views_behind(connection: Connection) -> dict[int, Shown]:
+    """Workspaces whose view file is behind: what it should show."""
     shown = {
-        row.workspace_id: (row.logs_through, row.scores_through, row.patches_through)
+        row.workspace_id: Shown(row.logs_through, row.scores_through, row.patches_through, row.change)
         for row in connection.execute(sa.select(log_views))
     }
-    patched = select_last_patches(connection)
-    wanted = {
-        row.workspace_id: (row.logs, row.scores, patched.get(row.workspace_id, 0))
-        for row in connection.execute(_published())
-    }
-    return {workspace: ends for workspace, ends in wanted.items() if shown.get(workspace) != ends}
+    wanted = select_wanted_views(connection)
+    return {workspace: to_show for workspace, to_show in wanted.items() if shown.get(workspace) != to_show}
 
 
-def mark_published(
-    connection: Connection,
-    workspace_id: int,
-    *,
-    logs_through: int,
-    scores_through: int,
-    patches_through: int,
-    now_us: int,
-) -> None:
+def mark_published(connection: Connection, workspace_id: int, shown: Shown, *, now_us: int) -> None:
     values = {
-        "logs_through": logs_through,
-        "scores_through": scores_through,
-        "patches_through": patches_through,
+        "logs_through": shown.logs_through,
+        "scores_through": shown.scores_through,
+        "patches_through": shown.patches_through,
+        "change": shown.change,
         "published_us": now_us,
     }
     where = log_views.c.workspace_id == workspace_id
