@@ -10,6 +10,7 @@ import duckdb
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.log_deletions import Gone
 from storage.engine.data_root import DataRoot
+from storage.engine.facet_sql import register_facets, with_facets
 from storage.engine.log_patches import Patches
 from storage.engine.log_segments import blank_segment, write_segment
 from storage.engine.log_sql import LOG_NAMES, arrow_ids, duck, present, quoted, segments
@@ -41,11 +42,14 @@ def rewrite_logs(
     files = segments([str(data.path(segment.key)) for segment in old], LOG_NAMES, LOG_COLUMNS)
     with _without(gone) as connection:
         # Each file is sorted and they are read in their order, so that nothing need be sorted again.
-        query = f"SELECT * FROM ({files}) WHERE {present(gone)}"  # noqa: S608
+        query, order = f"SELECT * FROM ({files}) WHERE {present(gone)}", ""  # noqa: S608
         if patches.touch(old[0].first_id, old[-1].last_id):
             connection.register(patches.relation, patches.arrow())
-            query = f"{patches.joined(query)} ORDER BY id"
-        made = _write(connection, data, query, "id", old, day, new_id(), now_us)
+            query = patches.joined(query)
+            order = " ORDER BY id"
+        # made anew: files of an older release lack the facts of answers
+        register_facets(connection)
+        made = _write(connection, data, with_facets(query) + order, "id", old, day, new_id(), now_us)
         dropped = f"SELECT count(*) FROM ({files}) WHERE NOT ({present(gone)})"  # noqa: S608
         expected = sum(segment.rows for segment in old) - _count(connection, dropped)
     if (made.rows if made else 0) != expected:
