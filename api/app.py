@@ -17,6 +17,7 @@ from api.openapi import describe
 from api.routers import (
     audit,
     cells,
+    documents,
     folders,
     health,
     imports,
@@ -29,6 +30,7 @@ from api.routers import (
     templates,
     tracking,
     webhooks,
+    workflows,
 )
 from api.routers.request_logs import LOG_REQUEST_PATH
 from pipelines.runs import Runs
@@ -86,6 +88,8 @@ def create_app(settings: Settings) -> FastAPI:
         docs,
         health,
         folders,
+        workflows,
+        documents,
         templates,
         request_logs,
         tracking,

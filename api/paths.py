@@ -9,6 +9,7 @@ from storage.cells import check_cell
 from storage.deliveries import get_delivery
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
+from storage.folders import get_folder
 from storage.sheets import get_sheet
 from storage.store import Store
 from storage.tables import check_table
@@ -41,6 +42,11 @@ def path_number(params: Mapping[str, str], name: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
         raise NotFound(f"No such {name.removesuffix('_id')}")
     return int(text)
+
+
+def folder_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {folder_id}."""
+    get_folder(store, who, path_number(params, "folder_id"))
 
 
 def webhook_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:

@@ -1,34 +1,15 @@
 """Wire shape of the request history as a source of rows."""
 
-from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from api.schemas.base import Body, WireInt
+from api.schemas.moments import LastMoment, Moment
 from storage.domain.history import MOST_REQUESTS, HistoryQuery
 from storage.domain.prompts import MAX_INTEGER
-from storage.domain.request_logs import from_us, parse_moment_us
-
-_DAY_ALONE = len("2026-01-31")
 
 Id = Annotated[WireInt, Field(ge=1, le=MAX_INTEGER)]
-
-
-def _moment(value: object) -> datetime | None:
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return from_us(parse_moment_us(value))
-    if value is None or isinstance(value, datetime):
-        return value
-    raise ValueError("must be a time")
-
-
-def _last_moment(value: object) -> datetime | None:
-    found = _moment(value)
-    # a day alone is the whole of it
-    if found is not None and isinstance(value, str) and len(value) == _DAY_ALONE:
-        return found + timedelta(days=1, microseconds=-1)
-    return found
 
 
 class RequestLogsSource(Body):
@@ -40,11 +21,11 @@ class RequestLogsSource(Body):
     prompt_version_id: Id | None = None
     prompt_label_id: Annotated[Id | None, Field(description="The version that this label names now.")] = None
     start_time: Annotated[
-        Annotated[datetime, BeforeValidator(_moment)] | None,
+        Moment | None,
         Field(description="Of request_start_time, inclusive; without zone: UTC."),
     ] = None
     end_time: Annotated[
-        Annotated[datetime, BeforeValidator(_last_moment)] | None,
+        LastMoment | None,
         Field(description="Of request_start_time, inclusive; a day alone is the whole of it."),
     ] = None
     limit: Annotated[

@@ -21,6 +21,15 @@ class Folder:
     updated_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class FolderChange:
+    """What a folder is to become; a name of None stays, and only what `moves` goes below `parent_id`."""
+
+    name: str | None = None
+    moves: bool = False
+    parent_id: int | None = None
+
+
 def split_folder_path(path: str) -> tuple[str, ...]:
     r"""Split a path at its dots; `\.` is a dot within a name, and `\\` a backslash.
 

@@ -14,6 +14,8 @@ KINDS = (
     "table", "prompt", "folder", "workflow", "dataset", "report", "snippet", "ab_test", "input_variable_set",
 )  # fmt: skip
 SCOPES = ("read", "ingest", "write", "admin", *(f"write:{kind}" for kind in KINDS))
+ANY_WRITE = "write:*"
+"""What a call needs that says in its body which kinds it writes: `write`, or one of its narrower forms."""
 _VISIBLE = 11
 
 
@@ -98,6 +100,8 @@ def allows(scopes: frozenset[str], needed: str) -> bool:
     """Say whether scopes cover a needed one: admin covers all, write all but admin, `write:<kind>` itself."""
     if "admin" in scopes or needed in scopes:
         return True
+    if needed == ANY_WRITE:
+        return any(scope.partition(":")[0] == "write" for scope in scopes)
     return "write" in scopes and needed != "admin"
 
 

@@ -1,44 +1,22 @@
 """Tables of the catalog: who may call, what exists, which snapshot is current, what work is under way.
 
 Integers named `no` are internal, unique in the installation and never reused; `id` is what clients see.
+The tables of workflows, datasets and their like stand in `registry_schema`.
 """
-
-from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
+from storage.engine import registry_schema as _registry_schema  # noqa: F401 - its tables join the metadata
+from storage.engine.schema_parts import INTEGER as _NO
+from storage.engine.schema_parts import NEVER_REUSED as _NEVER_REUSED
+from storage.engine.schema_parts import id_column as _id
+from storage.engine.schema_parts import metadata as _metadata
+from storage.engine.schema_parts import no_column as _no
+from storage.engine.schema_parts import time_column as _time
+from storage.engine.schema_parts import workspace_column as _workspace
 from storage.engine.types import UtcTime
 
-metadata = sa.MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
-_NO = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-
-
-def _no() -> sa.Column[int]:
-    return sa.Column("no", _NO, primary_key=True, autoincrement=True)
-
-
-def _id() -> sa.Column[int]:
-    return sa.Column("id", _NO, primary_key=True, autoincrement=True)
-
-
-def _workspace() -> sa.Column[int]:
-    return sa.Column("workspace_id", sa.ForeignKey("workspaces.id"), nullable=False)
-
-
-def _time(name: str, *, nullable: bool = False) -> sa.Column[datetime]:
-    return sa.Column(name, UtcTime, nullable=nullable)
-
-
-_NEVER_REUSED: dict[str, Any] = {"sqlite_autoincrement": True}
+metadata = _metadata
 
 secrets = sa.Table(
     "secrets",
@@ -101,6 +79,8 @@ sa.Index(
     folders.c.name,
     unique=True,
 )
+# how the contents of a folder are read, and how a folder is found to be empty; on every table that has one
+sa.Index("ix_folders_parent", folders.c.parent_id, folders.c.workspace_id, folders.c.id)
 
 prompts = sa.Table(
     "prompts",
@@ -113,6 +93,7 @@ prompts = sa.Table(
     _time("created_at"),
     _time("updated_at"),
     sa.UniqueConstraint("workspace_id", "name"),
+    sa.Index("ix_prompts_folder", "folder_id", "workspace_id", "id"),
     **_NEVER_REUSED,
 )
 
@@ -168,6 +149,7 @@ tables = sa.Table(
     _time("deleted_at", nullable=True),
     sa.Index("ix_tables_workspace_no", "workspace_id", "no"),
     sa.Index("ix_tables_workspace_title", "workspace_id", "title"),
+    sa.Index("ix_tables_folder", "folder_id", "workspace_id", "deleted_at", "no"),
     **_NEVER_REUSED,
 )
 

@@ -27,9 +27,21 @@ AUDIT = "/api/public/v2/audit"
 BLUEPRINT = {"type": "completion", "content": [{"type": "text", "text": "Say {x}"}]}
 HOOK = {"url": "https://93.184.215.14/", "event_types": ["report_finished"]}
 
-# What a call that succeeds sends, by method and path; None: no body.
+# What a call that succeeds sends, by method and path, or what makes that; None: no body.
 BODIES: dict[str, Any] = {
     "post /api/public/v2/folders": {"name": "Support"},
+    "patch /api/public/v2/folders/{folder_id}": {"name": "Sales"},
+    "delete /api/public/v2/folders/{folder_id}": None,
+    "post /api/public/v2/folders/entities": lambda client: {
+        "entities": [{"id": MAKERS["folder_id"](client, {})}],
+        "folder_id": MAKERS["folder_id"](client, {}),
+    },
+    "post /rest/workflows": {"name": "fresh", "nodes": []},
+    "delete /workflows/{workflow}": None,
+    "post /rest/ab-tests": {"name": "fresh", "content": {}},
+    "delete /rest/ab-tests/{ab_test_id}": None,
+    "post /rest/input-variable-sets": {"name": "fresh", "content": {}},
+    "delete /rest/input-variable-sets/{input_variable_set_id}": None,
     "post /rest/prompt-templates": {
         "prompt_template": {"prompt_name": "fresh"},
         "prompt_version": {"prompt_template": BLUEPRINT},
@@ -91,7 +103,8 @@ def changes(client: TestClient) -> Iterator[tuple[str, Callable[[], Response]]]:
         )
         ids = made_ids(client) if "{" in path else {}
         url = re.sub(r"{(\w+)[^}]*}", lambda found, ids=ids: ids[found[1]], path)
-        yield name, partial(client.request, method, url, json=BODIES[name])
+        body = BODIES[name](client) if callable(BODIES[name]) else BODIES[name]
+        yield name, partial(client.request, method, url, json=body)
 
 
 def test_every_route_that_changes_something_leaves_an_entry(client: TestClient) -> None:

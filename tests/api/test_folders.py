@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 from starlette.testclient import TestClient
 
 FOLDERS = "/api/public/v2/folders"
@@ -59,3 +61,89 @@ def test_unknown_parents_and_bad_names_are_refused(client: TestClient, foreign_k
     for path in ("", "a..b", "."):
         assert client.get(f"{FOLDERS}/resolve-id", params={"path": path}).status_code == 422
     assert client.get(f"{FOLDERS}/resolve-id").status_code == 422
+
+
+def test_a_folder_is_renamed_and_moved_with_what_lies_in_it(client: TestClient) -> None:
+    a, b = made(client, "a"), made(client, "b")
+    inner = made(client, "inner", a)
+    renamed = client.patch(f"{FOLDERS}/{a}", json={"name": "v1.0"}).json()["folder"]
+    assert (renamed["id"], renamed["name"], renamed["parent_id"]) == (a, "v1.0", None)
+    assert resolved(client, r"v1\.0.inner") == inner
+    assert resolved(client, "a") is None
+    both = client.patch(f"{FOLDERS}/{a}", json={"name": "c", "parent_id": b})
+    assert both.status_code == 200
+    assert resolved(client, "b.c.inner") == inner
+    assert client.get(f"{FOLDERS}/{inner}").json()["folder"]["parent_id"] == a
+    # absent and null names stay, a null parent is the root
+    assert client.patch(f"{FOLDERS}/{a}", json={"name": None, "parent_id": None}).status_code == 200
+    assert resolved(client, "c.inner") == inner
+
+
+def test_a_folder_takes_no_name_of_a_sibling(client: TestClient) -> None:
+    a, b = made(client, "a"), made(client, "b")
+    made(client, "a", b)
+    for body in ({"name": "b"}, {"parent_id": b}, {"name": "a", "parent_id": b}):
+        answer = client.patch(f"{FOLDERS}/{a}", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+    assert client.patch(f"{FOLDERS}/{a}", json={"name": "d", "parent_id": b}).status_code == 200
+
+
+def test_a_patch_that_changes_nothing_leaves_no_entry(client: TestClient) -> None:
+    a = made(client, "a")
+    before = client.get(f"{FOLDERS}/{a}").json()["folder"]
+    for body in ({}, {"name": None}, {"name": "a"}, {"parent_id": None}, {"name": "a", "parent_id": None}):
+        assert client.patch(f"{FOLDERS}/{a}", json=body).json()["folder"] == before
+    assert (
+        client.get("/api/public/v2/audit", params={"kind": "folder", "action": "update"}).json()["count"] == 0
+    )
+
+
+def test_patches_that_fit_nothing_are_refused(client: TestClient, foreign_key: str) -> None:
+    a = made(client, "a")
+    stranger = {"X-API-KEY": foreign_key}
+    theirs = client.post(FOLDERS, json={"name": "theirs"}, headers=stranger).json()["id"]
+    for parent in (99, theirs):
+        assert client.patch(f"{FOLDERS}/{a}", json={"parent_id": parent}).status_code == 404
+    for body in ({"name": ""}, {"name": "x" * 256}, {"name": 1}, {"parent_id": "1"}, {"colour": "red"}):
+        assert client.patch(f"{FOLDERS}/{a}", json=body).status_code == 422
+    assert client.patch(f"{FOLDERS}/{a}", json={"workspace_id": 2}).status_code == 400
+    assert client.patch(f"{FOLDERS}/99", json={"name": "x"}).status_code == 404
+
+
+def test_an_empty_folder_is_deleted_and_its_name_is_free(client: TestClient) -> None:
+    a = made(client, "a")
+    inner = made(client, "inner", a)
+    refused = client.delete(f"{FOLDERS}/{a}")
+    assert (refused.status_code, refused.json()["error"]) == (409, "conflict")
+    assert client.delete(f"{FOLDERS}/{inner}").json() == {"success": True, "message": "Folder deleted"}
+    assert client.delete(f"{FOLDERS}/{inner}").status_code == 404
+    assert client.delete(f"{FOLDERS}/{a}").status_code == 200
+    assert made(client, "a") > inner
+
+
+def test_of_two_who_make_one_sibling_at_once_one_is_refused(client: TestClient) -> None:
+    parent = made(client, "parent")
+    for number in range(5):
+        body = {"name": f"x{number}", "parent_id": parent}
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(client.post, FOLDERS, json=body) for _ in range(4)]
+        assert sorted(answer.result().status_code for answer in asked) == [201, 409, 409, 409]
+
+
+def test_of_two_moves_into_each_other_one_is_refused(client: TestClient) -> None:
+    for number in range(5):
+        a, b = made(client, f"a{number}"), made(client, f"b{number}")
+        with ThreadPoolExecutor(2) as pool:
+            one = pool.submit(client.patch, f"{FOLDERS}/{a}", json={"parent_id": b})
+            other = pool.submit(client.patch, f"{FOLDERS}/{b}", json={"parent_id": a})
+        assert sorted([one.result().status_code, other.result().status_code]) == [200, 422]
+
+
+def test_names_hold_whatever_was_sent(client: TestClient) -> None:
+    for name in ("a.b", "..", "a\\b", "a/b", "ünï 🙂", "a\x00b", " ", "%", "'; --"):
+        path = name.replace("\\", "\\\\").replace(".", "\\.")
+        folder = made(client, name)
+        assert resolved(client, path) == folder
+    assert resolved(client, "a") is None
+    # no path is deeper than the tree may be
+    assert resolved(client, ".".join("x" * 200)) is None

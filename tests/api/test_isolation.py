@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import quote
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from starlette.applications import Starlette
@@ -69,6 +69,24 @@ def _delivery(client: TestClient, ids: Ids) -> int:
     return found["id"]
 
 
+def _folder(client: TestClient, _ids: Ids) -> int:
+    name = f"folder {uuid4()}"
+    return client.post("/api/public/v2/folders", json={"name": name}).json()["id"]
+
+
+def _workflow(client: TestClient, _ids: Ids) -> str:
+    name = f"flows/{uuid4()}"
+    assert client.post("/rest/workflows", json={"name": name, "nodes": []}).status_code == 201
+    return name
+
+
+def _document(path: str) -> Maker:
+    def make(client: TestClient, _ids: Ids) -> int:
+        return client.post(path, json={"name": f"{uuid4()}", "content": {}}).json()["id"]
+
+    return make
+
+
 # In order: a later one may use the ids of those before it.
 MAKERS: dict[str, Maker] = {
     "identifier": _prompt,
@@ -79,6 +97,10 @@ MAKERS: dict[str, Maker] = {
     "request_id": _request,
     "webhook_id": _webhook,
     "delivery_id": _delivery,
+    "folder_id": _folder,
+    "workflow": _workflow,
+    "ab_test_id": _document("/rest/ab-tests"),
+    "input_variable_set_id": _document("/rest/input-variable-sets"),
 }
 
 

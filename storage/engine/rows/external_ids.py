@@ -1,5 +1,7 @@
 """Rows of external ids: a pair of source and id names at most one entity of its kind in a workspace."""
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 
 from storage.domain.prompts import ExternalId
@@ -39,3 +41,25 @@ def select_external_ids(connection: Connection, kind: str, entity_id: int) -> tu
         .order_by(external_ids.c.source, external_ids.c.external_id)
     )
     return tuple(ExternalId(*row) for row in connection.execute(query))
+
+
+def select_external_ids_of(
+    connection: Connection, kind: str, entity_ids: Sequence[int]
+) -> dict[int, list[ExternalId]]:
+    """Return the pairs of each of some entities, by source and id; those without are left out."""
+    columns = external_ids.c
+    query = (
+        sa.select(columns.entity_id, columns.source, columns.external_id)
+        .where(columns.kind == kind, columns.entity_id.in_(entity_ids))
+        .order_by(columns.entity_id, columns.source, columns.external_id)
+    )
+    found: dict[int, list[ExternalId]] = {}
+    for entity_id, source, external_id in connection.execute(query):
+        found.setdefault(entity_id, []).append(ExternalId(source, external_id))
+    return found
+
+
+def delete_external_ids(connection: Connection, kind: str, entity_id: int) -> None:
+    """Free the pairs of an entity for others of its kind."""
+    of_it = (external_ids.c.kind == kind) & (external_ids.c.entity_id == entity_id)
+    connection.execute(external_ids.delete().where(of_it))
