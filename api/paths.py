@@ -10,9 +10,11 @@ from storage.deliveries import get_delivery
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.folders import get_folder
+from storage.prompt_labels import check_label
 from storage.sheets import get_sheet
 from storage.store import Store
 from storage.tables import check_table
+from storage.templates import check_prompt_id
 from storage.webhooks import get_webhook
 
 # any more would not fit the catalog's 64 bits
@@ -57,6 +59,16 @@ def webhook_path(store: Store, who: Principal, params: Mapping[str, str]) -> Non
 def delivery_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
     """Check {webhook_id} and {delivery_id}."""
     get_delivery(store, who, path_number(params, "webhook_id"), path_number(params, "delivery_id"))
+
+
+def prompt_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {prompt_id}."""
+    check_prompt_id(store, who, path_number(params, "prompt_id"))
+
+
+def label_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {label_id}."""
+    check_label(store, who, path_number(params, "label_id"))
 
 
 def table_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.migrate import migrate
+from storage.engine.rows.prompts import Bodies, Expansions, remembered_bodies, remembered_expansions
 from storage.engine.sandbox.pool import Pool
 from storage.engine.secrets import secret
 from storage.engine.segment_reader import SegmentReader
@@ -33,6 +34,8 @@ class Store:
     sandbox: Pool
     cell_key: bytes = field(repr=False)
     cursor_key: bytes = field(repr=False)
+    prompt_bodies: Bodies = field(default_factory=remembered_bodies, repr=False)
+    expansions: Expansions = field(default_factory=remembered_expansions, repr=False)
     now: Callable[[], datetime] = _now
     new_id: Callable[[], UUID] = uuid4
 

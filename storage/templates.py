@@ -6,17 +6,13 @@ from typing import Any
 
 from storage.audit import record_audit
 from storage.domain.blueprints import checked_blueprint, render_blueprint, variable_warning
-from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.domain.llm_kwargs import find_llm_kwargs
-from storage.domain.prompts import Prompt, PromptVersion, Publication, ReleaseLabel, find_prompt_id_in
+from storage.domain.prompts import PromptVersion, Publication, ReleaseLabel
 from storage.engine.catalog import Connection
-from storage.engine.rows.external_ids import select_external_ids
-from storage.engine.rows.prompt_labels import put_label, select_label_names, select_labels
+from storage.engine.rows.prompt_labels import put_label, select_labels
 from storage.engine.rows.prompts import (
-    VersionRow,
     find_prompt,
-    find_version,
     insert_prompt,
     insert_version,
     last_version_number,
@@ -26,10 +22,10 @@ from storage.engine.rows.prompts import (
 from storage.external_ids import attach_external_ids
 from storage.folders import check_folder
 from storage.prompt_events import record_publication
+from storage.prompt_reading import KIND, forgetful, get_prompt, get_prompt_by_id, get_version
 from storage.sandbox import jinja2_of
+from storage.snippets import check_acyclic, expand_publication, expanded, keep_includes, library_of
 from storage.store import Store
-
-KIND = "prompt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +42,16 @@ def publish(store: Store, who: Principal, publication: Publication) -> PromptVer
     """Publish a new prompt, or the next version of the one that has the name (E4).
 
     Raises:
-        InvalidConfig: a text of the template does not parse.
+        InvalidConfig: a text of the template does not parse, or a snippet cannot be included.
+        DependencyCycle: it would include itself as a snippet.
         NotFound: the folder is unknown.
         Conflict: another prompt has one of the external ids.
     """
-    blueprint = checked_blueprint(publication.blueprint, jinja2_of(store, who))
+    blueprint = checked_blueprint(
+        publication.blueprint,
+        jinja2_of(store, who),
+        lambda stored: expand_publication(store, who, publication, stored),
+    )
     now = store.now()
     with store.catalog.transaction() as connection:
         check_folder(connection, who, publication.folder_id)
@@ -85,7 +86,10 @@ def publish(store: Store, who: Principal, publication: Publication) -> PromptVer
                 "release_labels": list(publication.release_labels),
             },
         )
-        published = _get_version(connection, who, publication.prompt_name, number=number)
+        prompt = get_prompt(connection, who, publication.prompt_name)
+        published = get_version(connection, forgetful(store), prompt, number=number)
+        # once more: a snippet may have been published since the template was looked at
+        keep_includes(connection, published, check_acyclic(connection, store, who, published))
         record_publication(connection, store, who, published, publication.release_labels, labels_before)
     return published
 
@@ -106,15 +110,29 @@ def _ensure_prompt(connection: Connection, store: Store, who: Principal, publica
 
 
 def get_template(
-    store: Store, who: Principal, identifier: str, *, number: int | None = None, label: str | None = None
+    store: Store,
+    who: Principal,
+    identifier: str,
+    *,
+    number: int | None = None,
+    label: str | None = None,
+    resolve_snippets: bool = False,
 ) -> PromptVersion:
     """Return a version by number or label, else the latest; an exact name wins over an id.
 
+    It is as published; with `resolve_snippets` its snippets stand in place, as they are now.
+
     Raises:
         NotFound: the prompt, the version or the label is unknown.
+        InvalidConfig: a snippet is to be resolved and cannot be.
     """
     with store.catalog.read() as connection:
-        return _get_version(connection, who, identifier, number=number, label=label)
+        prompt = get_prompt(connection, who, identifier)
+        version = get_version(connection, store, prompt, number=number, label=label)
+        if not resolve_snippets:
+            return version
+        library = library_of(connection, store, who, version.blueprint)
+    return expanded(store, who, version, library)
 
 
 def render(
@@ -128,14 +146,17 @@ def render(
     provider: str | None = None,
     model: str | None = None,
 ) -> Rendered:
-    """Return a version with its variables filled in; without values its texts stay as written.
+    """Return a version with its snippets in place and its variables filled in.
+
+    Without values its texts stay as written.
 
     Raises:
         NotFound: the prompt, the version or the label is unknown.
-        InvalidConfig: a jinja2 text does not render with these values, or meets a limit.
+        InvalidConfig: a snippet cannot be included, or a jinja2 text does not render with these values, or
+            meets a limit.
         Unavailable: no sandbox worker became free.
     """
-    version = get_template(store, who, identifier, number=number, label=label)
+    version = get_template(store, who, identifier, number=number, label=label, resolve_snippets=True)
     blueprint = version.blueprint
     if values is not None:
         blueprint = render_blueprint(blueprint, values, jinja2_of(store, who))
@@ -154,7 +175,17 @@ def check_prompt(store: Store, who: Principal, identifier: str) -> None:
         NotFound: it does not.
     """
     with store.catalog.read() as connection:
-        _get_prompt(connection, who, identifier)
+        get_prompt(connection, who, identifier)
+
+
+def check_prompt_id(store: Store, who: Principal, prompt_id: int) -> None:
+    """Check that the prompt of an id exists in the caller's workspace.
+
+    Raises:
+        NotFound: it does not.
+    """
+    with store.catalog.read() as connection:
+        get_prompt_by_id(connection, who, prompt_id)
 
 
 def list_release_labels(store: Store, who: Principal, identifier: str) -> list[ReleaseLabel]:
@@ -164,7 +195,7 @@ def list_release_labels(store: Store, who: Principal, identifier: str) -> list[R
         NotFound: the prompt is unknown.
     """
     with store.catalog.read() as connection:
-        return select_labels(connection, _get_prompt(connection, who, identifier).id)
+        return select_labels(connection, get_prompt(connection, who, identifier).id)
 
 
 def list_templates(
@@ -188,49 +219,4 @@ def list_templates(
             offset=(page - 1) * per_page,
             limit=per_page,
         )
-        return [_version_of(connection, prompt, label=label) for prompt in prompts], total
-
-
-def _get_prompt(connection: Connection, who: Principal, identifier: str) -> Prompt:
-    prompt = find_prompt(connection, who.workspace_id, name=identifier)
-    prompt_id = find_prompt_id_in(identifier)
-    if prompt is None and prompt_id is not None:
-        prompt = find_prompt(connection, who.workspace_id, prompt_id=prompt_id)
-    if prompt is None:
-        raise NotFound(f"No prompt has the name or id {identifier[:100]}")
-    return prompt
-
-
-def _get_version(
-    connection: Connection,
-    who: Principal,
-    identifier: str,
-    *,
-    number: int | None = None,
-    label: str | None = None,
-) -> PromptVersion:
-    return _version_of(connection, _get_prompt(connection, who, identifier), number=number, label=label)
-
-
-def _version_of(
-    connection: Connection, prompt: Prompt, *, number: int | None = None, label: str | None = None
-) -> PromptVersion:
-    row = find_version(connection, prompt.id, number=number, label=label)
-    if row is None:
-        wanted = f"version {number}" if number is not None else f"release label {label}"
-        raise NotFound(f"The prompt {prompt.name} has no {wanted}")
-    return _read_version(connection, prompt, row)
-
-
-def _read_version(connection: Connection, prompt: Prompt, row: VersionRow) -> PromptVersion:
-    return PromptVersion(
-        prompt=prompt,
-        id=row["id"],
-        number=row["version_number"],
-        blueprint=row["prompt_template"],
-        metadata=row["metadata"],
-        commit_message=row["commit_message"],
-        created_at=row["created_at"],
-        release_labels=select_label_names(connection, row["id"]),
-        external_ids=select_external_ids(connection, KIND, prompt.id),
-    )
+        return [get_version(connection, store, prompt, label=label) for prompt in prompts], total

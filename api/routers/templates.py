@@ -1,6 +1,7 @@
-"""The prompt registry: publish (E4), list labels (E5), read raw or rendered.
+"""The prompt registry: publish (E4), list labels (E5), read raw or rendered, compare, edit, delete.
 
-Names hold slashes: fixed suffixes come first, so a prompt whose name ends in `/labels` is read by its id.
+Names hold slashes: fixed suffixes come first, so a prompt whose name ends in `/labels` or `/diff` is read by
+its id.
 """
 
 from collections.abc import Mapping
@@ -12,17 +13,20 @@ from api.deps import OpenStore, Who
 from api.openapi import errors
 from api.routing import guarded_router, needs
 from api.schemas.base import check_workspace_id
+from api.schemas.prompt_diffs import DiffAnswer
+from api.schemas.tables import Done
 from api.schemas.templates import (
     LabelEntry,
     LabelList,
+    PromptEdit,
     PublishBody,
     RenderBody,
     RenderedTemplate,
     TemplatePage,
     TemplateVersion,
 )
-from storage import templates
-from storage.domain.errors import Conflict, InvalidConfig, NotFound
+from storage import prompt_diffs, prompt_edits, templates
+from storage.domain.errors import Conflict, DependencyCycle, InvalidConfig, NotFound
 from storage.domain.keys import Principal
 from storage.domain.prompts import MAX_INTEGER
 from storage.store import Store
@@ -32,6 +36,8 @@ def _check_prompt(store: Store, who: Principal, path: Mapping[str, str]) -> None
     templates.check_prompt(store, who, path["identifier"])
 
 
+_WHICH = "Number of a version, else a release label; `label:7` is the label 7."
+
 router = guarded_router(tags=["prompt templates"])
 
 
@@ -40,8 +46,10 @@ router = guarded_router(tags=["prompt templates"])
     status_code=201,
     summary="Publish a prompt template",
     description="Makes a prompt, or the next version of the one that has the name. Labels are created or "
-    "moved to the new version; tags and folder keep their value where absent or null.",
-    responses=errors(Conflict, InvalidConfig, NotFound),
+    "moved to the new version; tags and folder keep their value where absent or null. `@@@name@@@` in a text "
+    "includes the latest version of a completion template, `@@@name|version_number:3@@@` and "
+    "`@@@name|label:prod@@@` the one that is named.",
+    responses=errors(Conflict, DependencyCycle, InvalidConfig, NotFound),
 )
 @needs("write:prompt")
 def publish(store: OpenStore, who: Who, body: PublishBody) -> TemplateVersion:
@@ -74,7 +82,30 @@ def list_labels(store: OpenStore, who: Who, identifier: str) -> LabelList:
     return LabelList(release_labels=[LabelEntry.of(label) for label in labels])
 
 
-@router.get("/prompt-templates/{identifier:path}", summary="Read a prompt template as published")
+@router.get("/prompt-templates/{identifier:path}/diff", summary="Compare two versions of a prompt")
+@needs("read", path=_check_prompt)
+def diff_versions(
+    store: OpenStore,
+    who: Who,
+    identifier: str,
+    before: Annotated[str, Query(alias="from", min_length=1, max_length=600, description=_WHICH)],
+    after: Annotated[
+        str | None,
+        Query(alias="to", min_length=1, max_length=600, description=f"{_WHICH} Absent: the latest."),
+    ] = None,
+) -> DiffAnswer:
+    """Messages and blocks that were added, removed or changed, texts by line; settings, metadata, variables.
+
+    Versions are compared as published: snippets are not resolved.
+    """
+    return DiffAnswer.of(prompt_diffs.diff_prompt(store, who, identifier, before=before, after=after))
+
+
+@router.get(
+    "/prompt-templates/{identifier:path}",
+    summary="Read a prompt template as published",
+    responses=errors(DependencyCycle, InvalidConfig),
+)
 @needs("read", path=_check_prompt)
 def get_template(
     store: OpenStore,
@@ -82,14 +113,21 @@ def get_template(
     identifier: str,
     version: Annotated[int | None, Query(ge=1, le=MAX_INTEGER)] = None,
     label: Annotated[str | None, Query(min_length=1, max_length=512)] = None,
+    *,
+    resolve_snippets: Annotated[
+        bool, Query(description="Put snippets in the place of `@@@name@@@`, as they are now.")
+    ] = False,
 ) -> TemplateVersion:
-    return TemplateVersion.of(templates.get_template(store, who, identifier, number=version, label=label))
+    found = templates.get_template(
+        store, who, identifier, number=version, label=label, resolve_snippets=resolve_snippets
+    )
+    return TemplateVersion.of(found)
 
 
 @router.post(
     "/prompt-templates/{identifier:path}",
     summary="Read a prompt template, its variables filled in",
-    responses=errors(InvalidConfig),
+    responses=errors(DependencyCycle, InvalidConfig),
 )
 @needs("read", path=_check_prompt)
 def render_template(
@@ -108,3 +146,30 @@ def render_template(
         model=wanted.model,
     )
     return RenderedTemplate.of_rendered(rendered)
+
+
+@router.patch(
+    "/prompt-templates/{identifier:path}",
+    summary="Rename, tag or move a prompt",
+    responses=errors(Conflict, NotFound),
+)
+@needs("write:prompt", path=_check_prompt)
+def edit_prompt(store: OpenStore, who: Who, identifier: str, body: PromptEdit) -> TemplateVersion:
+    """Answers the latest version; versions themselves never change.
+
+    A prompt that versions in use of others include by its name is not renamed: 409 names them.
+    """
+    check_workspace_id(who, body.workspace_id)
+    return TemplateVersion.of(prompt_edits.edit_prompt(store, who, identifier, body.changes()))
+
+
+@router.delete("/prompt-templates/{identifier:path}", summary="Delete a prompt", responses=errors(Conflict))
+@needs("write:prompt", path=_check_prompt)
+def delete_prompt(store: OpenStore, who: Who, identifier: str) -> Done:
+    """Its versions, labels and external ids go with it; logs keep the id, name and version they have.
+
+    A prompt that versions in use of others include as a snippet stays: 409 names them. The name may be used
+    again, by a prompt of another id.
+    """
+    prompt_edits.delete_prompt(store, who, identifier)
+    return Done(message="Prompt deleted")

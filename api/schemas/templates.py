@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints, field_validator
 
-from api.schemas.base import Answer, Name, TolerantBody, WireInt, example
+from api.schemas.base import Answer, Body, Name, TolerantBody, WireInt, example
 from api.schemas.blueprints import TemplateBlueprint, TemplateMetadata, stored_blueprint
 from storage.domain.prompts import ExternalId, PromptVersion, Publication, ReleaseLabel
 from storage.templates import Rendered
@@ -122,6 +122,24 @@ class TemplateVersion(Answer):
     @classmethod
     def of(cls, version: PromptVersion) -> Self:
         return cls(**_fields(version, version.blueprint))
+
+
+class PromptEdit(Body):
+    """What is changed of a prompt as a whole; absent or null leaves it, but a null folder is the root."""
+
+    model_config = example({"prompt_name": "support/reply", "tags": ["support"], "folder_id": None})
+
+    prompt_name: Name | None = None
+    tags: list[Tag] | None = None
+    folder_id: WireInt | None = None
+    workspace_id: WireInt | None = None
+
+    def changes(self) -> dict[str, Any]:
+        given: dict[str, Any] = {"name": self.prompt_name, "tags": self.tags}
+        changes = {key: value for key, value in given.items() if value is not None}
+        if "folder_id" in self.model_fields_set:
+            changes["folder_id"] = self.folder_id
+        return changes
 
 
 class RenderBody(TolerantBody):

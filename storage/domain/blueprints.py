@@ -41,8 +41,12 @@ class Jinja2(Protocol):
         """Each text with its variables filled in."""
 
 
-def checked_blueprint(given: Mapping[str, Any], jinja2: Jinja2) -> Blueprint:
+def checked_blueprint(
+    given: Mapping[str, Any], jinja2: Jinja2, expand: Callable[[Blueprint], Blueprint] = lambda stored: stored
+) -> Blueprint:
     """Return a blueprint as it is stored: defaults filled in, its input variables extracted.
+
+    `expand` puts snippets in the place of references: what is checked and extracted is what will be rendered.
 
     Raises:
         Invalid: it is over 1 MB as JSON.
@@ -53,7 +57,7 @@ def checked_blueprint(given: Mapping[str, Any], jinja2: Jinja2) -> Blueprint:
     kind = given.get("type") or (CHAT if "messages" in given else COMPLETION)
     stored = {**given, "type": kind, "template_format": given.get("template_format") or F_STRING}
     stored.setdefault("messages" if kind == CHAT else "content", [])
-    return {**stored, "input_variables": list(input_variables(stored, jinja2))}
+    return {**stored, "input_variables": list(input_variables(expand(stored), jinja2))}
 
 
 def input_variables(blueprint: Mapping[str, Any], jinja2: Jinja2) -> tuple[str, ...]:
@@ -63,7 +67,7 @@ def input_variables(blueprint: Mapping[str, Any], jinja2: Jinja2) -> tuple[str, 
         InvalidConfig: a text of it does not parse.
     """
     names = _each(
-        list(_texts(blueprint)),
+        list(texts_of(blueprint)),
         lambda text: variables_of(parse_template(text.text, text.where)),
         jinja2.variables,
     )
@@ -78,12 +82,12 @@ def render_blueprint(blueprint: Mapping[str, Any], values: Mapping[str, Any], ji
     """
     rendered = iter(
         _each(
-            list(_texts(blueprint)),
+            list(texts_of(blueprint)),
             lambda text: render_template(parse_template(text.text, text.where), values),
             lambda texts: jinja2.render(texts, values),
         )
     )
-    return _with_texts(blueprint, lambda _: next(rendered))
+    return with_texts(blueprint, lambda _: next(rendered))
 
 
 def variable_warning(blueprint: Mapping[str, Any], values: Mapping[str, Any] | None) -> str | None:
@@ -117,8 +121,8 @@ def _each(
     return [next(answers) if text.template_format == JINJA2 else f_string(text) for text in texts]
 
 
-def _texts(blueprint: Mapping[str, Any]) -> Iterator[Text]:
-    """Walk the texts in the order in which `_with_texts` replaces them."""
+def texts_of(blueprint: Mapping[str, Any]) -> Iterator[Text]:
+    """Walk the texts in the order in which `with_texts` replaces them."""
     whole = blueprint.get("template_format") or F_STRING
     if blueprint["type"] == COMPLETION:
         for place, text in _block_texts(blueprint.get("content")):
@@ -140,7 +144,8 @@ def _is_text(block: Mapping[str, Any]) -> bool:
     return block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
-def _with_texts(blueprint: Mapping[str, Any], change: Callable[[str], str]) -> Blueprint:
+def with_texts(blueprint: Mapping[str, Any], change: Callable[[str], str]) -> Blueprint:
+    """Return the blueprint with each text changed, in the order of `texts_of`."""
     if blueprint["type"] == COMPLETION:
         return {**blueprint, "content": _changed(blueprint.get("content"), change)}
     messages = [

@@ -79,7 +79,16 @@ class PromptLink:
 
 def find_prompt_id_in(identifier: str) -> int | None:
     """Read an identifier of a path as an id; None when it can only be a name."""
-    if not (identifier.isascii() and identifier.isdigit()):
+    return _find_number_in(identifier)
+
+
+def find_version_number_in(wanted: str) -> int | None:
+    """Read what names a version as its number; None when it can only be a label."""
+    return _find_number_in(wanted)
+
+
+def _find_number_in(text: str) -> int | None:
+    if not (text.isascii() and text.isdigit()):
         return None
-    number = int(identifier[:20])
+    number = int(text[:20])
     return number if number <= MAX_INTEGER else None

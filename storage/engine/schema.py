@@ -125,6 +125,15 @@ prompt_labels = sa.Table(
     **_NEVER_REUSED,
 )
 
+# Which version includes which prompt as a snippet; `label` is the one that it pins, else empty.
+prompt_includes = sa.Table(
+    "prompt_includes",
+    metadata,
+    sa.Column("version_id", sa.ForeignKey("prompt_versions.id"), primary_key=True),
+    sa.Column("snippet_id", sa.ForeignKey("prompts.id"), primary_key=True, index=True),
+    sa.Column("label", sa.String(512), primary_key=True),
+)
+
 external_ids = sa.Table(
     "external_ids",
     metadata,

@@ -29,6 +29,15 @@ def _prompt(client: TestClient, ids: Ids) -> str:
     return "a/b"
 
 
+def _prompt_id(client: TestClient, ids: Ids) -> int:
+    return int(client.get("/prompt-templates/a%2Fb").json()["id"])
+
+
+def _label(client: TestClient, ids: Ids) -> int:
+    body = {"name": f"stage/{uuid4()}", "prompt_version_number": 1}
+    return int(client.post(f"/prompts/{ids['prompt_id']}/label", json=body).json()["release_label_id"])
+
+
 def _table(client: TestClient, ids: Ids) -> str:
     return client.post("/api/public/v2/tables", json={}).json()["table"]["id"]
 
@@ -90,6 +99,8 @@ def _document(path: str) -> Maker:
 # In order: a later one may use the ids of those before it.
 MAKERS: dict[str, Maker] = {
     "identifier": _prompt,
+    "prompt_id": _prompt_id,
+    "label_id": _label,
     "table_id": _table,
     "sheet_id": _sheet,
     "cell_id": _cell,

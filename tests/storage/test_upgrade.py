@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
+from storage.domain.prompts import Publication
 from storage.engine.migrate import stored_revision
 from storage.engine.revisions import known_revisions
 from storage.row_changes import add_rows
@@ -11,6 +12,7 @@ from storage.rows import list_rows
 from storage.settings import Settings
 from storage.store import Store, open_store
 from storage.tables import create_table
+from storage.templates import get_template, publish
 from tests.importing import imported_sheet
 
 _ADDED = ("manifest_no", "patches", "overlay_cells", "overlay_bytes", "part_count")
@@ -34,4 +36,17 @@ def test_sheets_of_a_home_without_overlays_are_read_and_written(
     rows = list_rows(upgraded, who, **place, request=PageRequest(9)).page.items
     assert [row.cells[0].value for row in rows] == ["x", "y"]
     assert stored_revision(upgraded.catalog) == known_revisions("catalog")[-1]
+    upgraded.close()
+
+
+def test_a_home_of_prompts_without_snippets_goes_on(store: Store, settings: Settings, who: Principal) -> None:
+    with store.catalog.transaction() as connection:
+        connection.execute(sa.text("DROP TABLE prompt_includes"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0004_folder_contents'"))
+    store.close()
+    upgraded = open_store(settings)
+    for name, text in (("tone", "Be kind."), ("top", "@@@tone@@@")):
+        publish(upgraded, who, Publication(name, {"content": [{"type": "text", "text": text}]}))
+    found = get_template(upgraded, who, "top", resolve_snippets=True).blueprint
+    assert found["content"] == [{"type": "text", "text": "Be kind."}]
     upgraded.close()

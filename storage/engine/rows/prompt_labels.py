@@ -33,6 +33,17 @@ def select_labels_named(connection: Connection, workspace_id: int, name: str) ->
     return _select(connection, (prompt_labels.c.name == name) & prompt_labels.c.prompt_id.in_(own))
 
 
+def find_label(connection: Connection, workspace_id: int, label_id: int) -> ReleaseLabel | None:
+    """Find a label by its id."""
+    own = sa.select(prompts.c.id).where(prompts.c.workspace_id == workspace_id)
+    found = _select(connection, (prompt_labels.c.id == label_id) & prompt_labels.c.prompt_id.in_(own))
+    return found[0] if found else None
+
+
+def delete_label_row(connection: Connection, label_id: int) -> None:
+    connection.execute(prompt_labels.delete().where(prompt_labels.c.id == label_id))
+
+
 def select_label_names(connection: Connection, version_id: int) -> tuple[str, ...]:
     query = sa.select(prompt_labels.c.name).where(prompt_labels.c.prompt_version_id == version_id)
     return tuple(connection.execute(query.order_by(prompt_labels.c.name)).scalars())

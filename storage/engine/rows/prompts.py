@@ -1,15 +1,43 @@
 """Rows of prompts and their versions."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
 from storage.domain.prompts import Prompt, PromptLink
 from storage.engine.catalog import Connection, new_no
-from storage.engine.schema import prompt_labels, prompt_versions, prompts
+from storage.engine.lru import Lru
+from storage.engine.schema import external_ids, prompt_labels, prompt_versions, prompts
 
 VersionRow = sa.RowMapping
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a version holds: its blueprint and the metadata of its model, with its size as JSON."""
+
+    blueprint: dict[str, Any]
+    metadata: dict[str, Any] | None
+    size: int
+
+
+Bodies = Lru[int, Body]
+Expansions = Lru[Hashable, dict[str, Any]]
+_REMEMBERED_BYTES = 32 << 20
+_REMEMBERED_EXPANSION_BYTES = 16 << 20
+
+
+def remembered_bodies() -> Bodies:
+    """An empty memory of bodies by the id of their version."""
+    return Lru(_REMEMBERED_BYTES, lambda body: body.size)
+
+
+def remembered_expansions() -> Expansions:
+    """An empty memory of blueprints whose snippets are in place, by what they were made of."""
+    return Lru(_REMEMBERED_EXPANSION_BYTES, lambda blueprint: len(json.dumps(blueprint)))
 
 
 def find_prompt(
@@ -37,6 +65,15 @@ def update_prompt(connection: Connection, prompt_id: int, values: dict[str, Any]
     connection.execute(prompts.update().where(prompts.c.id == prompt_id).values(values))
 
 
+def delete_prompt_rows(connection: Connection, prompt_id: int) -> None:
+    """Delete a prompt with its versions, labels and external ids; what includes it must be gone already."""
+    is_its = (external_ids.c.kind == "prompt") & (external_ids.c.entity_id == prompt_id)
+    connection.execute(external_ids.delete().where(is_its))
+    connection.execute(prompt_labels.delete().where(prompt_labels.c.prompt_id == prompt_id))
+    connection.execute(prompt_versions.delete().where(prompt_versions.c.prompt_id == prompt_id))
+    connection.execute(prompts.delete().where(prompts.c.id == prompt_id))
+
+
 def last_version_number(connection: Connection, prompt_id: int) -> int:
     query = sa.select(sa.func.max(prompt_versions.c.version_number)).where(
         prompt_versions.c.prompt_id == prompt_id
@@ -51,15 +88,34 @@ def insert_version(connection: Connection, values: dict[str, Any]) -> int:
 def find_version(
     connection: Connection, prompt_id: int, *, number: int | None = None, label: str | None = None
 ) -> VersionRow | None:
-    """Find a version by its number or by the label that points at it; neither means the latest."""
-    query = sa.select(prompt_versions).where(prompt_versions.c.prompt_id == prompt_id)
+    """Find a version by its number or by the label that points at it; neither means the latest.
+
+    The row lacks what can be large; `get_body` has that.
+    """
+    columns = prompt_versions.c
+    query = sa.select(
+        columns.id, columns.version_number, columns.commit_message, columns.user_id, columns.created_at
+    ).where(columns.prompt_id == prompt_id)
     if number is not None:
-        query = query.where(prompt_versions.c.version_number == number)
+        query = query.where(columns.version_number == number)
     if label is not None:
-        query = query.join(prompt_labels, prompt_labels.c.prompt_version_id == prompt_versions.c.id)
+        query = query.join(prompt_labels, prompt_labels.c.prompt_version_id == columns.id)
         query = query.where(prompt_labels.c.prompt_id == prompt_id, prompt_labels.c.name == label)
-    query = query.order_by(prompt_versions.c.version_number.desc()).limit(1)
+    query = query.order_by(columns.version_number.desc()).limit(1)
     return connection.execute(query).mappings().first()
+
+
+def get_body(connection: Connection, bodies: Bodies, version_id: int) -> Body:
+    """Return what a version holds; it never changes, so `bodies` remembers it, and nobody may change it."""
+    return bodies.get(version_id, lambda: _read_body(connection, version_id))
+
+
+def _read_body(connection: Connection, version_id: int) -> Body:
+    query = sa.select(
+        sa.cast(prompt_versions.c.prompt_template, sa.Text), sa.cast(prompt_versions.c.metadata, sa.Text)
+    ).where(prompt_versions.c.id == version_id)
+    template, model = connection.execute(query).one()
+    return Body(json.loads(template), json.loads(model or "null"), len(template) + len(model or ""))
 
 
 def find_link(
