@@ -1,33 +1,18 @@
 """The commands that open the store: manage keys and workspaces, look for faults, ask questions."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from api import cli_sql
+from api import cli_logs, cli_sql
+from api.cli_store import open_store_or_exit
 from api.doctor import examine, say
 from api.options import HOME, settings_of
 from storage import workspaces
-from storage.domain.errors import PromptlakeError
 from storage.domain.keys import SCOPES, ApiKey
-from storage.store import Store, opened
-
-
-@contextmanager
-def open_store_or_exit(home: Path | None) -> Iterator[Store]:
-    """Open the store for a command; failures end it with a sentence and exit code 1."""
-    settings = settings_of(home=home)
-    if not (settings.root / "catalog.sqlite3").exists() and not settings.catalog_url:
-        raise click.ClickException(f"{settings.root} holds no store yet: start it once with `promptlake up`")
-    try:
-        with opened(settings) as store:
-            yield store
-    except (PromptlakeError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+from storage.log_deletion import list_keeping
 
 
 @click.command()
@@ -112,7 +97,7 @@ def _day(moment: datetime) -> str:
 
 @click.group("workspaces")
 def workspaces_group() -> None:
-    """Make and list workspaces."""
+    """Make and list workspaces; say how long their logs are kept."""
 
 
 @workspaces_group.command("create")
@@ -130,8 +115,15 @@ def workspaces_create(home: Path | None, name: str) -> None:
 def workspaces_list(home: Path | None) -> None:
     """List the workspaces."""
     with open_store_or_exit(home) as store:
+        keeping = list_keeping(store)
         for workspace in workspaces.list_workspaces(store):
-            click.echo(f"{workspace.id}\t{workspace.name}")
+            days = keeping.get(workspace.id)
+            kept = "logs kept for ever" if days is None else f"logs kept for {days} days"
+            click.echo(f"{workspace.id}\t{workspace.name}\t{kept}")
+
+
+for _command in (cli_logs.keep_logs, cli_logs.delete_logs):
+    workspaces_group.add_command(_command)
 
 
 @click.command("sql")

@@ -5,6 +5,7 @@ from dagster import Definitions, in_process_executor
 from pipelines.defs import (
     checks,
     log_partitions,
+    log_retention,
     maintenance,
     operations,
     probe,
@@ -19,6 +20,7 @@ defs = Definitions(
         sheets.sheet_snapshots,
         request_logs.request_log_segments,
         log_partitions.request_log_partitions,
+        log_retention.request_log_retention,
         webhooks.webhook_deliveries,
     ],
     asset_checks=[checks.sheet_segments_are_whole, checks.log_segments_are_whole],
@@ -26,6 +28,7 @@ defs = Definitions(
         sheets.import_job,
         request_logs.flush_job,
         log_partitions.compaction_job,
+        log_retention.retention_job,
         checks.check_job,
         maintenance.retention,
         maintenance.sweep,
@@ -40,7 +43,7 @@ defs = Definitions(
         log_partitions.compaction_sensor,
         webhooks.overdue_webhooks,
     ],
-    schedules=[checks.check_schedule, *maintenance.schedules, webhooks.schedule],
+    schedules=[log_retention.schedule, checks.check_schedule, *maintenance.schedules, webhooks.schedule],
     resources={"store": StoreResource()},
     executor=in_process_executor,
 )

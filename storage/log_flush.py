@@ -12,7 +12,7 @@ from storage.domain.request_logs import to_us
 from storage.engine.log_patches import Patches
 from storage.engine.log_segments import FOLDER, find_fault, write_log_segments, write_score_segments
 from storage.engine.log_views import deleted_prefix, patches_prefix, publish_view_file, view_key
-from storage.engine.rows.log_deletions import select_gone
+from storage.engine.rows.log_deletions import select_gone, select_keeping
 from storage.engine.rows.log_patches import PatchRow, forget_patches, select_patches
 from storage.engine.rows.log_segments import (
     Segment,
@@ -86,7 +86,7 @@ def flush_logs(store: Store) -> FlushResult:
         with store.logs.read() as connection:
             last = last_tail_id(connection)
         written: list[Segment] = []
-        while chunk := _flush_chunk(store, owner, last):
+        while (chunk := _flush_chunk(store, owner, last)) is not None:
             written += chunk
         scored = _flush_scores(store, owner)
         with store.logs.transaction() as connection:
@@ -103,8 +103,11 @@ def flush_logs(store: Store) -> FlushResult:
     )
 
 
-def _flush_chunk(store: Store, owner: str, last: int) -> list[Segment]:
-    """Move the oldest logs: files first, then one transaction that names them and forgets the tail's rows."""
+def _flush_chunk(store: Store, owner: str, last: int) -> list[Segment] | None:
+    """Move the oldest logs: files first, then one transaction that names them and forgets the tail's rows.
+
+    None: there was nothing to move.
+    """
     with store.logs.read() as connection:
         base = flushed_through(connection)
         rows = select_chunk(
@@ -114,11 +117,14 @@ def _flush_chunk(store: Store, owner: str, last: int) -> list[Segment]:
             max_rows=MAX_SEGMENT_ROWS,
             max_bytes=store.settings.flush_bytes,
         )
+        gone = {keeping.workspace_id: keeping.gone_through for keeping in select_keeping(connection)}
         patches = select_patches(connection, first_id=rows[0].id, last_id=rows[-1].id) if rows else []
-    written: list[Segment] = []
+    written: list[Segment] | None = None
     if rows:
+        # logs of a workspace that were deleted as a whole never reach a file
+        kept = [row for row in rows if row.id > gone.get(row.workspace_id, 0)]
         written = write_log_segments(
-            store.data, rows, new_id=store.new_id, now_us=to_us(store.now()), patches=patches
+            store.data, kept, new_id=store.new_id, now_us=to_us(store.now()), patches=patches
         )
         _name(store, owner, base, rows, written, patches)
     _trim(store)

@@ -13,9 +13,10 @@ from api.json_body import validate_json
 from api.limits import receive_body
 from api.openapi import errors
 from api.routing import GuardedRoute, guarded_router, needs
-from api.schemas.request_logs import LOG_REQUEST, LogAnswer, LogRequest, RequestLogAnswer
+from api.schemas.request_logs import LOG_REQUEST, DeletedLogsAnswer, LogAnswer, LogRequest, RequestLogAnswer
 from storage.domain.errors import Conflict, NotFound, PromptlakeError
 from storage.domain.keys import require
+from storage.log_deletion import delete_log
 from storage.request_logs import LoggedRequest, get_request_log, log_request
 
 LOG_REQUEST_PATH = "/log-request"
@@ -106,3 +107,14 @@ router.add_api_route(
 @needs("read")
 def read_one(store: OpenStore, who: Who, request_id: int) -> RequestLogAnswer:
     return RequestLogAnswer.model_validate(get_request_log(store, who, request_id))
+
+
+@router.delete(
+    "/api/public/v2/requests/{request_id}",
+    summary="Delete a logged request",
+    description="It is gone from every read at once, and from the files within a day.",
+)
+@needs("write")
+def delete_one(store: OpenStore, who: Who, request_id: int) -> DeletedLogsAnswer:
+    delete_log(store, who, request_id)
+    return DeletedLogsAnswer(deleted_count=1)

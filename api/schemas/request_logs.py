@@ -228,4 +228,11 @@ class RequestLogAnswer(BaseModel):
     created_at: str
 
 
+class DeletedLogsAnswer(BaseModel):
+    """How many logged requests were deleted."""
+
+    success: Literal[True] = True
+    deleted_count: int
+
+
 LOG_REQUEST: TypeAdapter[LogRequest] = TypeAdapter(LogRequest)

@@ -101,6 +101,46 @@ def has_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> bo
     return found is not None
 
 
+def count_logs(logs: Catalog, data: DataRoot, workspace_id: int, through: int) -> int:
+    """Count the logs of a workspace up to an id, deleted ones left out."""
+    moment = read_moment(logs, workspace_id)
+    count = sum(row.id <= through and not moment.gone.has(row.id) for row in moment.tail)
+    with duck(threads=1) as connection:
+        connection.register("deleted_logs", arrow_ids(moment.gone.ids))
+        for segment in moment.segments:
+            if segment.first_id > through:
+                break
+            if segment.last_id <= through and not moment.gone.touches(segment.first_id, segment.last_id):
+                count += segment.rows
+                continue
+            found = connection.execute(
+                f"SELECT count(*) FROM read_parquet(?) WHERE id <= ? AND {present(moment.gone)}",  # noqa: S608
+                [str(data.path(segment.key)), through],
+            ).fetchone()
+            count += found[0] if found else 0
+    return count
+
+
+def find_first_since(logs: Catalog, data: DataRoot, workspace_id: int, since_us: int) -> int | None:
+    """The first log in segments that was recorded at or after a moment; after the last one where none was.
+
+    None: nothing is in segments.
+    """
+    with logs.read() as connection:
+        named = select_segments(connection, workspace_id=workspace_id, kind=LOGS)
+    for segment in named:
+        if segment.to_us is not None and segment.to_us < since_us:
+            continue
+        with duck(threads=1) as connection_:
+            found = connection_.execute(
+                "SELECT min(id) FROM read_parquet(?) WHERE created_at >= make_timestamptz(?)",
+                [str(data.path(segment.key)), since_us],
+            ).fetchone()
+        if found and found[0] is not None:
+            return int(found[0])
+    return named[-1].last_id + 1 if named else None
+
+
 def _patched(fields: dict[str, Any], patch: PatchRow | None) -> dict[str, Any]:
     return fields if patch is None else apply_patch(fields, patch.patch)
 

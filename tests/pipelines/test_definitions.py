@@ -17,6 +17,7 @@ from storage.store import Store
 
 FOUND = """\
 asset request_log_partitions [log_days]
+asset request_log_retention
 asset request_log_segments
 asset sheet_snapshots [sheets]
 asset webhook_deliveries
@@ -24,12 +25,14 @@ check request_log_segments:log_segments_are_whole
 check sheet_snapshots:sheet_segments_are_whole
 job compact_request_logs
 job flush_request_logs
+job forget_request_logs
 job import_sheet
 job probe
 job retention
 job sweep
 job verify_segments
 job webhooks
+schedule forget_request_logs_daily 40 2 * * *
 schedule retention_daily 10 3 * * *
 schedule sweep_daily 25 3 * * *
 schedule verify_segments_daily 40 3 * * *

@@ -23,20 +23,21 @@ class Keeping:
 
 def select_gone(connection: Connection, workspace_id: int) -> Gone:
     """What every reader of a workspace's logs leaves out."""
-    through = _select_gone_through(connection, workspace_id)
+    through = select_gone_through(connection, workspace_id)
     where = (log_deletions.c.workspace_id == workspace_id) & (log_deletions.c.log_id > through)
     query = sa.select(log_deletions.c.log_id).where(where).order_by(log_deletions.c.log_id)
     return Gone(through, tuple(connection.execute(query).scalars()))
 
 
 def is_gone(connection: Connection, workspace_id: int, log_id: int) -> bool:
-    if log_id <= _select_gone_through(connection, workspace_id):
+    if log_id <= select_gone_through(connection, workspace_id):
         return True
     where = (log_deletions.c.workspace_id == workspace_id) & (log_deletions.c.log_id == log_id)
     return connection.execute(sa.select(log_deletions.c.log_id).where(where)).first() is not None
 
 
-def _select_gone_through(connection: Connection, workspace_id: int) -> int:
+def select_gone_through(connection: Connection, workspace_id: int) -> int:
+    """The id up to which all logs of a workspace are gone."""
     query = sa.select(log_keeping.c.gone_through).where(log_keeping.c.workspace_id == workspace_id)
     return int(connection.execute(query).scalar() or 0)
 
@@ -105,7 +106,7 @@ def set_keep_days(connection: Connection, workspace_id: int, days: int | None) -
 
 def raise_gone_through(connection: Connection, workspace_id: int, through: int, now_us: int) -> bool:
     """Delete all logs of a workspace up to an id; False when they were gone before."""
-    if through <= _select_gone_through(connection, workspace_id):
+    if through <= select_gone_through(connection, workspace_id):
         return False
     _upsert_keeping(connection, workspace_id, {"gone_through": through, "gone_us": now_us})
     below = (log_deletions.c.workspace_id == workspace_id) & (log_deletions.c.log_id <= through)

@@ -146,6 +146,11 @@ def flushed_through(connection: Connection) -> int:
     return int(connection.execute(sa.select(_FLUSHED)).scalar_one())
 
 
+def select_next_id(connection: Connection) -> int:
+    """The id that the next log will have."""
+    return int(connection.execute(sa.select(log_state.c.next_id)).scalar() or 1)
+
+
 def last_tail_id(connection: Connection) -> int:
     return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(log_tail.c.id), 0))).scalar_one())
 
