@@ -114,6 +114,22 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
         raise PortInUse(f"{host}:{port}: {reason}. Choose another port with {setting}.") from error
 
 
+def bind_unix(path: Path) -> socket.socket:
+    """Return a listening socket at a path below a private folder, in place of one that was left there.
+
+    Raises:
+        PermissionError: the folder belongs to another user.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.parent.stat().st_uid != os.getuid():
+        raise PermissionError(f"{path.parent} belongs to another user")
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(str(path))
+    listener.listen(128)
+    return listener
+
+
 def listens(port: int) -> bool:
     """Tell whether somebody accepts connections on a local port."""
     with socket.socket() as probe:

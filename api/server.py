@@ -39,13 +39,14 @@ def serve(settings: Settings, fd: int) -> None:
     import uvicorn  # noqa: PLC0415
 
     from api.app import create_app  # noqa: PLC0415
+    from api.wire import JoiningProtocol  # noqa: PLC0415
 
     config = log_config(settings.log_level)
     logging.config.dictConfig(config)
     server = uvicorn.Config(
         create_app(settings),
         loop="uvloop",
-        http="httptools",
+        http=JoiningProtocol,
         ws="none",
         lifespan="on",
         access_log=False,

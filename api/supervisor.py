@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 
-from api.home_lock import bind, listens, write_state
+from api.home_lock import bind, bind_unix, listens, write_state
 from api.processes import Process, Program
 from pipelines.home import code_port, commands, hold_databases, process_env
 from storage.settings import Settings
@@ -30,29 +30,36 @@ _INSTANCE = "dagster-instance"
 class Supervisor:
     """The processes of one home folder; `run` returns when SIGTERM or SIGINT came and all have ended."""
 
-    def __init__(self, settings: Settings, listener: socket.socket, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, settings: Settings, listener: socket.socket, logs: socket.socket, env: Mapping[str, str]
+    ) -> None:
         self._settings = settings
         self._databases = ExitStack()
         self._stopping = False
         folder = settings.root / "logs"
         folder.mkdir(parents=True, exist_ok=True)
         self.processes = [
-            Process(program, folder / f"{program.name}.log") for program in self._programs(listener, env)
+            Process(program, folder / f"{program.name}.log")
+            for program in self._programs(listener, logs, env)
         ]
 
-    def _programs(self, listener: socket.socket, env: Mapping[str, str]) -> list[Program]:
+    def _programs(
+        self, listener: socket.socket, logs: socket.socket, env: Mapping[str, str]
+    ) -> list[Program]:
         settings, python = self._settings, [sys.executable, "-m"]
         dagster_env = process_env(settings, env)
         found = [
             Program(
                 "api" if settings.workers == 1 else f"api-{index}",
                 [*python, "api.server", "--fd", str(listener.fileno())],
-                # one process writes the tail of the logs, the others hand theirs over
-                {**dagster_env, "PROMPTLAKE_LOG_WRITER": "local" if index == 0 else "remote"},
+                {**dagster_env, "PROMPTLAKE_LOG_WRITER": "remote"},
                 fds=(listener.fileno(),),
             )
             for index in range(settings.workers)
         ]
+        # one process writes the tail of the logs; the others hand theirs over
+        log_writer = [*python, "storage.log_writing", "--fd", str(logs.fileno())]
+        found.insert(0, Program("log-writer", log_writer, dagster_env, fds=(logs.fileno(),)))
         found.append(Program(_INSTANCE, [*python, "pipelines.instance"], dagster_env, once=True))
         # not before Dagster's storage is made: the first seconds belong to the API
         deliveries = [*python, "pipelines.deliveries"]
@@ -157,8 +164,8 @@ def main() -> None:
     """
     settings = Settings.from_env(os.environ)
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    with bind(settings.host, settings.port, "--port") as listener:
-        Supervisor(settings, listener, os.environ).run()
+    with bind(settings.host, settings.port, "--port") as listener, bind_unix(settings.log_socket) as logs:
+        Supervisor(settings, listener, logs, os.environ).run()
 
 
 if __name__ == "__main__":

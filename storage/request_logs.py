@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -23,9 +24,9 @@ from storage.domain.request_logs import (
 )
 from storage.engine.log_body import encode_body
 from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, read_moment, scan_logs
-from storage.engine.log_relay import RemoteLogWriter, serve_log_writer
-from storage.engine.log_tail import LocalLogWriter, LogWriter
-from storage.engine.rows.log_tail import Entry, Idempotency
+from storage.engine.log_sender import LogSender, connect_unix
+from storage.engine.rows.log_tail import Entry, Idempotency, Submission
+from storage.log_writing import writing_beside
 from storage.prompt_links import PromptLinks
 from storage.store import Store
 
@@ -45,30 +46,26 @@ class LoggedRequest:
 
 @dataclass(frozen=True, slots=True)
 class LogDesk:
-    """Where logs are handed in: the store, the writer of the tail, the templates seen lately."""
+    """Where logs are handed in: the store, the way to the tail's writer, the templates seen lately."""
 
     store: Store
-    writer: LogWriter
+    sender: LogSender
     prompts: PromptLinks
 
 
 @asynccontextmanager
 async def opened_log_desk(store: Store) -> AsyncIterator[LogDesk]:
-    """Open the desk of this process: it writes the tail itself, or hands logs to the process that does."""
-    settings, links = store.settings, PromptLinks(store)
-    if settings.log_writer == "remote":
-        remote = RemoteLogWriter(settings.log_socket)
+    """Open the desk of this process: a thread of it writes the tail, or another process does."""
+    settings = store.settings
+    with ExitStack() as stack:
+        if settings.log_writer == "remote":
+            sender = LogSender(partial(connect_unix, settings.log_socket))
+        else:
+            sender = LogSender(stack.enter_context(writing_beside(store.logs)).dup)
         try:
-            yield LogDesk(store, remote, links)
+            yield LogDesk(store, sender, PromptLinks(store))
         finally:
-            await remote.close()
-        return
-    local = LocalLogWriter(store.logs)
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(local.close)
-        if settings.workers > 1:
-            stack.push_async_callback(await serve_log_writer(local, settings.log_socket))
-        yield LogDesk(store, local, links)
+            await sender.close()
 
 
 async def log_request(
@@ -100,8 +97,8 @@ async def log_request(
         fields |= {"prompt_id": link.prompt_id, "prompt_name": link.prompt_name}
     body = encode_body(fields)
     idempotency = None if key is None else Idempotency(key, _request_hash(body, score))
-    entry = Entry(who.workspace_id, to_us(desk.store.now()), body, score, idempotency)
-    log_id = await desk.writer.append(entry)
+    entry = Entry(who.workspace_id, to_us(desk.store.now()), body, score)
+    log_id = await desk.sender.append(Submission((entry,), idempotency))
     return LoggedRequest(
         log_id, blueprint(fields), fields["status"], fields["error_type"], fields["error_message"]
     )

@@ -33,7 +33,7 @@ class Settings:
         default="127.0.0.1", metadata={"help": "address that the Dagster UI binds; it has no login"}
     )
     dagster_port: int = field(default=3000, metadata={"help": "port of the Dagster UI"})
-    workers: int = field(default=1, metadata={"help": "API processes; one of them writes the log tail"})
+    workers: int = field(default=1, metadata={"help": "API processes"})
     api_key: str = field(
         default="",
         metadata={
@@ -53,8 +53,8 @@ class Settings:
     log_writer: str = field(
         default="local",
         metadata={
-            "help": "`local`: this process writes the log tail; `remote`: it hands logs to the one that does "
-            "(set by the supervisor)"
+            "help": "`local`: a thread of the API process writes the log tail; `remote`: a process of its "
+            "own does (set by the supervisor)"
         },
     )
     run_launcher: str = field(

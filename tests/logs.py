@@ -4,7 +4,7 @@ from typing import Any
 
 from storage.domain.request_logs import Score, to_us
 from storage.engine.log_body import encode_body
-from storage.engine.rows.log_tail import Entry, append_group
+from storage.engine.rows.log_tail import Entry, Submission, append_group
 from storage.store import Store
 
 
@@ -62,4 +62,8 @@ def add_logs(
         for _ in range(count)
     ]
     with store.logs.transaction() as connection:
-        return [id_ for id_ in append_group(connection, entries) if isinstance(id_, int)]
+        return [
+            id_
+            for id_ in append_group(connection, [Submission((entry,)) for entry in entries])
+            if isinstance(id_, int)
+        ]

@@ -121,6 +121,7 @@ _ROLES = {
     "tests.bench.bare": "bare",
     "api.supervisor": "supervisor",
     "api.server": "api",
+    "storage.log_writing": "log writer",
     "api.serve": "api",
     "dagster._daemon": "daemon",
     "dagster_webserver": "webserver",

@@ -9,19 +9,21 @@ from pathlib import Path
 import pytest
 
 from storage.engine import checkpoints
-from storage.engine.log_tail import LocalLogWriter
-from storage.engine.rows.log_tail import Entry
+from storage.engine.log_sender import LogSender
+from storage.engine.rows.log_tail import Entry, Submission
+from storage.log_writing import writing_beside
 from storage.store import Store
 
 
 def write(store: Store, logs: int) -> None:
     async def append() -> None:
-        writer = LocalLogWriter(store.logs)
-        body = b"x" * 10_000
-        for _ in range(logs // 50):
-            await asyncio.gather(*(writer.append(Entry(1, 1, body)) for _ in range(50)))
-        await asyncio.sleep(0.2)
-        await writer.close()
+        with writing_beside(store.logs) as connection:
+            sender = LogSender(connection.dup)
+            log = Submission((Entry(1, 1, b"x" * 10_000),))
+            for _ in range(logs // 50):
+                await asyncio.gather(*(sender.append(log) for _ in range(50)))
+            await asyncio.sleep(0.2)
+            await sender.close()
 
     asyncio.run(append())
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, islice
 
 import sqlalchemy as sa
 
@@ -18,7 +18,7 @@ _IDEMPOTENCY_US = IDEMPOTENCY_HOURS * 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """A client's name for one log, and the SHA-256 of what it then sent."""
+    """A client's name for what it sends, and the SHA-256 of what it then sent."""
 
     key: str
     request_hash: bytes
@@ -32,7 +32,27 @@ class Entry:
     created_us: int
     body: bytes
     score: Score | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What is written whole or not at all: logs of one workspace, whose ids follow one another."""
+
+    entries: tuple[Entry, ...]
     idempotency: Idempotency | None = None
+
+    @property
+    def workspace_id(self) -> int:
+        return self.entries[0].workspace_id
+
+    @property
+    def created_us(self) -> int:
+        return self.entries[0].created_us
+
+    @property
+    def size(self) -> int:
+        """Bytes of the bodies."""
+        return sum(len(entry.body) for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +64,10 @@ class TailRow:
 
 
 Outcome = int | Conflict
-"""The id of an entry (its first one, when repeated), or why it was refused."""
+"""The id of a submission's first log (as first written, when repeated), or why it was refused."""
+
+# Logs that one statement inserts: each number of them is a statement of its own, compiled once.
+_ROWS_A_STATEMENT = 256
 
 _INSERT = log_tail.insert()
 _TAKE_IDS = (
@@ -66,23 +89,25 @@ _FIRST_STATE = {
 }
 
 
-def append_group(connection: Connection, entries: Sequence[Entry]) -> list[Outcome]:
-    """Write a group; entries whose idempotency key is known are answered from it and not written."""
-    outcomes: list[Outcome | None] = [None] * len(entries)
+def append_group(connection: Connection, group: Sequence[Submission]) -> list[Outcome]:
+    """Write a group; a submission whose idempotency key is known is answered from it and not written."""
+    outcomes: list[Outcome | None] = [None] * len(group)
     repeats: dict[int, int] = {}
-    if any(entry.idempotency for entry in entries):
-        repeats = _find_repeats(connection, entries, outcomes)
+    if any(submission.idempotency for submission in group):
+        repeats = _find_repeats(connection, group, outcomes)
     fresh = [i for i, outcome in enumerate(outcomes) if outcome is None and i not in repeats]
     if fresh:
-        size = sum(len(entries[i].body) for i in fresh)
-        first = _take_ids(connection, len(fresh), size)
-        rows = []
-        for log_id, i in enumerate(fresh, first):
-            entry = entries[i]
-            outcomes[i] = log_id
-            rows.append((log_id, entry.workspace_id, entry.created_us, entry.body))
+        entries = [entry for i in fresh for entry in group[i].entries]
+        next_id = _take_ids(connection, len(entries), sum(len(entry.body) for entry in entries))
+        rows = [
+            (id_, entry.workspace_id, entry.created_us, entry.body)
+            for id_, entry in enumerate(entries, next_id)
+        ]
         _insert_rows(connection, rows)
-        _insert_companions(connection, entries, outcomes, fresh)
+        for i in fresh:
+            outcomes[i] = next_id
+            _insert_companions(connection, group[i], next_id)
+            next_id += len(group[i].entries)
     for i, original in repeats.items():
         outcomes[i] = outcomes[original]
     return [outcome for outcome in outcomes if outcome is not None]
@@ -99,8 +124,10 @@ def _insert_rows(connection: Connection, rows: list[tuple[int, int, int, bytes]]
     if connection.dialect.positional:
         # One call of the driver for all of them: it lets go of the interpreter once, not once a row, and does
         # not queue for it again behind the thread that reads the next requests.
-        sql = _insert_sql(connection.dialect, len(rows))
-        connection.exec_driver_sql(sql, tuple(chain.from_iterable(rows)))
+        left = iter(rows)
+        while some := list(islice(left, _ROWS_A_STATEMENT)):
+            sql = _insert_sql(connection.dialect, len(some))
+            connection.exec_driver_sql(sql, tuple(chain.from_iterable(some)))
     else:
         names = [column.name for column in log_tail.columns]
         connection.execute(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
@@ -129,34 +156,34 @@ def _take_ids_sql(dialect: sa.Dialect) -> tuple[str, tuple[str, ...]]:
 
 
 def _find_repeats(
-    connection: Connection, entries: Sequence[Entry], outcomes: list[Outcome | None]
+    connection: Connection, group: Sequence[Submission], outcomes: list[Outcome | None]
 ) -> dict[int, int]:
-    """Fill in the outcomes of keys used before; return which entries repeat an earlier one of the group."""
+    """Fill in the outcomes of keys used before; return which ones repeat an earlier one of the group."""
     seen: dict[tuple[int, str], int] = {}
     repeats: dict[int, int] = {}
-    for i, entry in enumerate(entries):
-        if entry.idempotency is None:
+    for i, submission in enumerate(group):
+        given = submission.idempotency
+        if given is None:
             continue
-        name = (entry.workspace_id, entry.idempotency.key)
-        first = seen.setdefault(name, i)
-        if first != i:
-            same = entries[first].idempotency == entry.idempotency
+        first = seen.setdefault((submission.workspace_id, given.key), i)
+        if first == i:
+            outcomes[i] = _find_outcome(connection, submission, given)
+        elif group[first].idempotency == given:
             # what the first one of the group gets, this one gets too
             repeats[i] = first
-            if not same:
-                del repeats[i]
-                outcomes[i] = _conflict(entry.idempotency.key)
-            continue
-        outcomes[i] = _find_outcome(connection, entry, entry.idempotency)
+        else:
+            outcomes[i] = _conflict(given.key)
     return repeats
 
 
-def _find_outcome(connection: Connection, entry: Entry, given: Idempotency) -> Outcome | None:
-    where = (idempotency_keys.c.workspace_id == entry.workspace_id) & (idempotency_keys.c.key == given.key)
+def _find_outcome(connection: Connection, submission: Submission, given: Idempotency) -> Outcome | None:
+    where = (idempotency_keys.c.workspace_id == submission.workspace_id) & (
+        idempotency_keys.c.key == given.key
+    )
     found = connection.execute(sa.select(idempotency_keys).where(where)).first()
     if found is None:
         return None
-    if found.created_us <= entry.created_us - _IDEMPOTENCY_US:
+    if found.created_us <= submission.created_us - _IDEMPOTENCY_US:
         connection.execute(idempotency_keys.delete().where(where))
         return None
     return int(found.log_id) if found.request_hash == given.request_hash else _conflict(given.key)
@@ -166,27 +193,19 @@ def _conflict(key: str) -> Conflict:
     return Conflict(f"The idempotency key {key} was used for another request")
 
 
-def _insert_companions(
-    connection: Connection,
-    entries: Sequence[Entry],
-    outcomes: Sequence[Outcome | None],
-    fresh: Sequence[int],
-) -> None:
-    for i in fresh:
-        entry, log_id = entries[i], outcomes[i]
-        if not isinstance(log_id, int):
-            continue
+def _insert_companions(connection: Connection, submission: Submission, first_id: int) -> None:
+    for log_id, entry in enumerate(submission.entries, first_id):
         if entry.score is not None:
             upsert_score(connection, entry.workspace_id, log_id, entry.score, entry.created_us)
-        if entry.idempotency is not None:
-            values = {
-                "workspace_id": entry.workspace_id,
-                "key": entry.idempotency.key,
-                "request_hash": entry.idempotency.request_hash,
-                "log_id": log_id,
-                "created_us": entry.created_us,
-            }
-            connection.execute(idempotency_keys.insert().values(values))
+    if submission.idempotency is not None:
+        values = {
+            "workspace_id": submission.workspace_id,
+            "key": submission.idempotency.key,
+            "request_hash": submission.idempotency.request_hash,
+            "log_id": first_id,
+            "created_us": submission.created_us,
+        }
+        connection.execute(idempotency_keys.insert().values(values))
 
 
 def forget_idempotency_keys(connection: Connection, now_us: int) -> int:

@@ -1,0 +1,170 @@
+"""The one who writes the tail: takes submissions from sockets, commits what has gathered, then answers.
+
+It is a process of its own (or a thread, where there is just one process): while it waits for the disk, those
+who read and check requests go on, and none of them shares an interpreter's lock with it.
+"""
+
+import logging
+import selectors
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field
+
+from storage.domain.errors import Unavailable
+from storage.engine.catalog import Catalog, Connection
+from storage.engine.checkpoints import Checkpointer
+from storage.engine.log_wire import Result, Submissions, pack_outcome
+from storage.engine.rows.log_tail import Submission, append_group
+
+log = logging.getLogger("promptlake.logs")
+
+# What is read of a caller at once: about what a socket holds.
+_READ_BYTES = 262_144
+# From the start of one commit to the next: what gathers meanwhile shares the kernel's work of the second one,
+# which is most of its cost.
+_COMMITS_APART_S = 0.001
+# A caller that does not take its outcomes for so long has died badly.
+_SEND_WITHIN_S = 10.0
+# Once told to stop, callers that are still there get so long to end.
+_LINGER_S = 6.0
+
+
+@dataclass(eq=False, slots=True)
+class _Caller:
+    socket: socket.socket
+    submissions: Submissions = field(default_factory=Submissions)
+
+
+_Group = list[tuple[_Caller, int, Submission]]
+
+
+class LogWriter:
+    """Writes for `callers` and all who connect to `listener`, until told to stop and the last has gone."""
+
+    def __init__(
+        self, logs: Catalog, listener: socket.socket | None, callers: Sequence[socket.socket] = ()
+    ) -> None:
+        self._tail = _Tail(logs)
+        self._listener = listener
+        self._callers = 0
+        self._stop_by: float | None = None
+        self._piece = memoryview(bytearray(_READ_BYTES))
+        self._wake, self._woken = socket.socketpair()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        if listener is not None:
+            self._selector.register(listener, selectors.EVENT_READ)
+        for caller in callers:
+            self._welcome(caller)
+
+    def stop(self) -> None:
+        """Ask the writer to end once its callers have ended; from any thread or signal handler."""
+        self._wake.send(b"x")
+
+    def run(self) -> None:
+        began = 0.0
+        try:
+            while not self._ended():
+                group = self._gather()
+                if group:
+                    early_s = began + _COMMITS_APART_S - time.monotonic()
+                    if early_s > 0:
+                        time.sleep(early_s)
+                        self._read_all(group)
+                    began = time.monotonic()
+                    _answer(group, self._tail.write([submission for _, _, submission in group]), self._drop)
+        finally:
+            self._tail.close()
+            self._selector.close()
+            self._wake.close()
+            self._woken.close()
+
+    def _ended(self) -> bool:
+        return self._stop_by is not None and (not self._callers or time.monotonic() > self._stop_by)
+
+    def _gather(self) -> _Group:
+        """Wait for what comes; return the submissions that are whole."""
+        pause_s = None if self._stop_by is None else max(0.0, self._stop_by - time.monotonic())
+        return self._read_all([], pause_s)
+
+    def _read_all(self, group: _Group, pause_s: float | None = 0.0) -> _Group:
+        for key, _ in self._selector.select(pause_s):
+            if key.fileobj is self._listener:
+                self._accept(self._listener)
+            elif key.fileobj is self._woken:
+                self._woken.recv(1)
+                self._stop_by = time.monotonic() + _LINGER_S
+            else:
+                self._read(key.data, group)
+        return group
+
+    def _accept(self, listener: socket.socket) -> None:
+        with suppress(BlockingIOError):
+            caller, _ = listener.accept()
+            self._welcome(caller)
+
+    def _welcome(self, caller: socket.socket) -> None:
+        caller.settimeout(_SEND_WITHIN_S)
+        self._selector.register(caller, selectors.EVENT_READ, _Caller(caller))
+        self._callers += 1
+
+    def _read(self, caller: _Caller, group: _Group) -> None:
+        try:
+            size = caller.socket.recv_into(self._piece)
+        except OSError:
+            size = 0
+        if not size:
+            self._drop(caller)
+            return
+        pieces = caller.submissions.feed(self._piece[:size])
+        group.extend((caller, number, submission) for number, submission in pieces)
+
+    def _drop(self, caller: _Caller) -> None:
+        if caller.socket.fileno() >= 0:
+            self._selector.unregister(caller.socket)
+            caller.socket.close()
+            self._callers -= 1
+
+
+def _answer(group: _Group, results: Sequence[Result], drop: Callable[[_Caller], None]) -> None:
+    said: dict[_Caller, bytearray] = {}
+    for (caller, number, _), result in zip(group, results, strict=True):
+        said.setdefault(caller, bytearray()).extend(pack_outcome(number, result))
+    for caller, outcomes in said.items():
+        try:
+            caller.socket.sendall(outcomes)
+        except OSError:
+            log.warning("%d bytes of outcomes could not be told: a caller is gone", len(outcomes))
+            drop(caller)
+
+
+class _Tail:
+    """Commits groups on one connection that is kept while it is good."""
+
+    def __init__(self, logs: Catalog) -> None:
+        self._logs = logs
+        self._kept = ExitStack()
+        self._begin: Callable[[], AbstractContextManager[Connection]] | None = None
+        self._checkpointer = Checkpointer(logs.sqlite_path)
+
+    def write(self, group: Sequence[Submission]) -> Sequence[Result]:
+        """Commit a group; return what became of each, which is durable."""
+        try:
+            if self._begin is None:
+                self._begin = self._kept.enter_context(self._logs.writing())
+            with self._begin() as connection:
+                outcomes = append_group(connection, group)
+        except Exception as error:  # noqa: BLE001 - callers hear that nothing was logged, the writer lives on
+            self._begin = None
+            self._kept.close()
+            why = error.message if isinstance(error, Unavailable) else type(error).__name__
+            log.error("%d submissions were refused: %s", len(group), why)  # noqa: TRY400  # it may quote logs
+            return [Unavailable("The log database cannot be written now; nothing was logged.")] * len(group)
+        self._checkpointer.wrote(sum(submission.size for submission in group))
+        return outcomes
+
+    def close(self) -> None:
+        self._kept.close()
+        self._checkpointer.close()
