@@ -30,6 +30,7 @@ from api.routers import (
     tables,
     templates,
     tracking,
+    versions,
     webhooks,
     workflows,
 )
@@ -102,6 +103,7 @@ def create_app(settings: Settings) -> FastAPI:
         sheets,
         rows,
         cells,
+        versions,
         webhooks,
         audit,
     ):

@@ -11,9 +11,10 @@ from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.folders import get_folder
 from storage.prompt_labels import check_label
+from storage.sheet_changes import check_deleted_sheet
 from storage.sheets import get_sheet
 from storage.store import Store
-from storage.tables import check_table
+from storage.tables import check_deleted_table, check_table
 from storage.templates import check_prompt_id
 from storage.webhooks import get_webhook
 
@@ -51,6 +52,19 @@ def folder_path(store: Store, who: Principal, params: Mapping[str, str]) -> None
     get_folder(store, who, path_number(params, "folder_id"))
 
 
+def version_of(text: str) -> int | UUID:
+    """Return what a version is named by: its number or its id.
+
+    Raises:
+        NotFound: it is neither.
+    """
+    if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS:
+        return int(text)
+    if not _UUID.fullmatch(text):
+        raise NotFound("No such version")
+    return UUID(text)
+
+
 def webhook_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
     """Check {webhook_id}."""
     get_webhook(store, who, path_number(params, "webhook_id"))
@@ -79,6 +93,18 @@ def table_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
 def sheet_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
     """Check {table_id} and {sheet_id}."""
     get_sheet(store, who, table_id=path_uuid(params, "table_id"), sheet_id=path_uuid(params, "sheet_id"))
+
+
+def deleted_table_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {table_id}, which may be deleted."""
+    check_deleted_table(store, who, path_uuid(params, "table_id"))
+
+
+def deleted_sheet_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {table_id}, and {sheet_id}, which may be deleted."""
+    check_deleted_sheet(
+        store, who, table_id=path_uuid(params, "table_id"), sheet_id=path_uuid(params, "sheet_id")
+    )
 
 
 def cell_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:

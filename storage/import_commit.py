@@ -10,7 +10,7 @@ from storage.domain.imports import Imported, check_imported, imported_parts, sou
 from storage.domain.manifests import Manifest
 from storage.domain.operations import Operation
 from storage.domain.sheets import Sheet, is_untouched
-from storage.domain.versions import Delta, columns_added, columns_deleted, rows_added
+from storage.domain.versions import Delta, columns_added, columns_deleted
 from storage.engine.catalog import Connection
 from storage.engine.rows.audit import insert_audit_entry
 from storage.engine.rows.columns import insert_text_columns, mark_columns_deleted, select_columns
@@ -89,7 +89,7 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
             index=sheet.index,
             columns=[*base.kept, *added],
             source="import",
-            deltas=_deltas(base, added, manifest.row_count),
+            deltas=_deltas(base, added),
             now=now,
         )
         touch_table(connection, sheet.table_no, now)
@@ -135,11 +135,11 @@ def _add_columns(
     )
 
 
-def _deltas(base: _Base, added: Sequence[Column], row_count: int) -> list[Delta]:
+def _deltas(base: _Base, added: Sequence[Column]) -> list[Delta]:
     changes = [columns_deleted(base.replaced)] if base.replaced else []
     if added:
         changes.append(columns_added(added))
-    return [*changes, rows_added(base.manifest.row_count, row_count)]
+    return changes
 
 
 def _audit(

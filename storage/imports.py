@@ -89,6 +89,18 @@ def start_import(
         )
         update_sheet(connection, sheet.no, {"writer_no": operation.no})
         set_answer(connection, operation.no, _sheet_to_json(sheet))
+        if not isinstance(target, NewSheet):
+            # a new sheet has left an entry of its own
+            details = {"operation_id": operation.id, "kind": kind}
+            record_audit(
+                connection,
+                store,
+                who,
+                action="start_import",
+                kind="sheet",
+                entity_id=sheet.id,
+                details=details,
+            )
     return Started(operation, sheet, repeated=False)
 
 

@@ -3,16 +3,18 @@
 from uuid import UUID
 
 from storage.audit import record_audit
-from storage.domain.errors import NotFound
+from storage.domain.deletions import UNDELETE_FOR
+from storage.domain.errors import Conflict, NotFound
 from storage.domain.keys import Principal
 from storage.domain.operations import Operation
 from storage.domain.paging import Page, PageRequest, page_of, plan_page
 from storage.domain.sheets import FIRST_SHEET
-from storage.domain.tables import UNTITLED, Table, free_title
+from storage.domain.tables import UNTITLED, Table, Unchanged, free_title
 from storage.engine.catalog import Connection
 from storage.engine.rows.operations import select_open
 from storage.engine.rows.tables import (
     count_titles_from,
+    find_deleted_table,
     find_table,
     find_table_no,
     had_title,
@@ -20,6 +22,7 @@ from storage.engine.rows.tables import (
     insert_table,
     mark_table_deleted,
     select_tables,
+    update_table,
 )
 from storage.operations import fail_within
 from storage.sheets import NO_TABLE, add_sheet
@@ -128,6 +131,66 @@ def create_table(
 def _untitled(connection: Connection, workspace_id: int) -> str:
     guess = count_titles_from(connection, workspace_id, UNTITLED) + 1
     return free_title(UNTITLED, guess, lambda title: had_title(connection, workspace_id, title))
+
+
+def change_table(
+    store: Store, who: Principal, table_id: UUID, *, title: str | None, folder_id: int | Unchanged | None
+) -> Table:
+    """Rename a table or move it to another folder (None: to the root).
+
+    Raises:
+        NotFound: no such table or folder.
+    """
+    with store.catalog.transaction() as connection:
+        no = require_table_no(connection, who, table_id)
+        before = find_table(connection, who.workspace_id, table_id)
+        if before is None:
+            raise RuntimeError("the table just found is gone")
+        moved = before.folder_id if isinstance(folder_id, Unchanged) else folder_id
+        after = {"title": before.title if title is None else title, "folder_id": moved}
+        if after == {"title": before.title, "folder_id": before.folder_id}:
+            return before
+        if moved is not None and not has_folder(connection, who.workspace_id, moved):
+            raise NotFound("No such folder")
+        update_table(connection, no, {**after, "updated_at": store.now()})
+        record_audit(connection, store, who, action="update", kind="table", entity_id=table_id, details=after)
+        found = find_table(connection, who.workspace_id, table_id)
+    if found is None:
+        raise RuntimeError("the table just changed is gone")
+    return found
+
+
+def check_deleted_table(store: Store, who: Principal, table_id: UUID) -> None:
+    """Raise NotFound unless the workspace has that table, live, or deleted at most 7 days ago."""
+    with store.catalog.read() as connection:
+        _find_deleted(connection, store, who, table_id)
+
+
+def undelete_table(store: Store, who: Principal, table_id: UUID) -> Table:
+    """Bring a table back that was deleted at most 7 days ago, with the sheets that it had then.
+
+    Raises:
+        NotFound: no such table, or it was deleted too long ago.
+        Conflict: it is not deleted.
+    """
+    with store.catalog.transaction() as connection:
+        no, deleted = _find_deleted(connection, store, who, table_id)
+        if not deleted:
+            raise Conflict("The table is not deleted")
+        update_table(connection, no, {"deleted_at": None, "updated_at": store.now()})
+        record_audit(connection, store, who, action="undelete", kind="table", entity_id=table_id)
+        found = find_table(connection, who.workspace_id, table_id)
+    if found is None:
+        raise RuntimeError("the table just brought back is gone")
+    return found
+
+
+def _find_deleted(connection: Connection, store: Store, who: Principal, table_id: UUID) -> tuple[int, bool]:
+    since = store.now() - UNDELETE_FOR
+    found = find_deleted_table(connection, who.workspace_id, table_id, since=since)
+    if found is None:
+        raise NotFound(NO_TABLE)
+    return found
 
 
 def delete_table(store: Store, who: Principal, table_id: UUID) -> list[Operation]:

@@ -1,12 +1,20 @@
-"""Imports as a client polls (E12) and cancels them."""
+"""Imports: of a file into a sheet that is there; as a client polls (E12) and cancels them."""
 
 from uuid import UUID
 
+from fastapi import Request
+from starlette.concurrency import run_in_threadpool
+
 from api.deps import OpenRuns, OpenStore, Who
+from api.openapi import errors, streamed_body
 from api.paths import sheet_path, table_path
 from api.routing import guarded_router, needs
-from api.schemas.imports import ImportCancelled, ImportOperationAnswer
+from api.schemas.imports import ImportCancelled, ImportOperationAnswer, ImportQueued
+from api.schemas.new_sheets import ImportFileBody
+from api.uploads import receive_file, request_hash
 from storage import imports
+from storage.domain.errors import Conflict, ImportInProgress, Malformed
+from storage.uploads import start_upload_import
 
 router = guarded_router(prefix="/api/public/v2/tables/{table_id}/sheets", tags=["imports"])
 
@@ -21,6 +29,38 @@ def get_import_operation(
     if runs.refresh(found.operation) != found.operation:
         found = imports.get_import_operation(store, who, table_id=table_id, operation_id=operation_id)
     return ImportOperationAnswer.of(found)
+
+
+@router.post(
+    "/{sheet_id}/imports/file",
+    status_code=202,
+    summary="Import a file into a sheet",
+    response_model=ImportQueued,
+    responses=errors(Conflict, ImportInProgress),
+    openapi_extra=streamed_body(ImportFileBody),
+)
+@needs("write:table", path=sheet_path, streams_body=True)
+async def import_file(
+    request: Request, store: OpenStore, runs: OpenRuns, who: Who, table_id: UUID, sheet_id: UUID
+) -> ImportQueued:
+    """Queue an import into a sheet that is there; one at a time writes a sheet."""
+    body, upload = await receive_file(request, ImportFileBody, ("file_content_base64",))
+    if upload is None:
+        raise Malformed("file_content_base64 was not found where it should stand")
+    started = await run_in_threadpool(
+        start_upload_import,
+        store,
+        who,
+        table_id=table_id,
+        target=sheet_id,
+        file_name=body.file_name,
+        upload=upload,
+        operation_id=body.operation_id,
+        request_hash=request_hash(body, upload),
+    )
+    if not started.repeated:
+        runs.launch_soon(started.operation, str(started.sheet.id))
+    return ImportQueued.of(started)
 
 
 @router.delete("/{sheet_id}/operations/{operation_id}", summary="Cancel an operation")

@@ -1,14 +1,16 @@
-"""Sheets: list, get (E9), delete (E11); their columns."""
+"""Sheets: list, get (E9), change (E10), delete (E11), bring back; their columns."""
 
 from uuid import UUID
 
 from api.deps import OpenRuns, OpenStore, Who
-from api.paths import form_only, sheet_path, table_path
+from api.openapi import errors
+from api.paths import deleted_sheet_path, form_only, sheet_path, table_path
 from api.routing import guarded_router, needs
 from api.schemas.pages import Cursor, Limit, LongLimit, Order, PageOut, page_out
-from api.schemas.sheets import ColumnOut, SheetAnswer, SheetOut
+from api.schemas.sheets import ColumnOut, SheetAnswer, SheetOut, SheetUpdate, SheetUpdated
 from api.schemas.tables import Done
-from storage import columns, sheets
+from storage import columns, sheet_changes, sheets
+from storage.domain.errors import Conflict
 from storage.domain.paging import PageRequest
 
 router = guarded_router(prefix="/api/public/v2/tables/{table_id}/sheets", tags=["sheets"])
@@ -29,6 +31,26 @@ def list_sheets(
 def get_sheet(store: OpenStore, who: Who, table_id: UUID, sheet_id: UUID) -> SheetAnswer:
     """Return a sheet with its rows and its current version number."""
     found = sheets.get_sheet(store, who, table_id=table_id, sheet_id=sheet_id)
+    return SheetAnswer(sheet=SheetOut.of(found))
+
+
+@router.patch("/{sheet_id}", summary="Rename or move a sheet")
+@needs("write:table", path=sheet_path)
+def change_sheet(
+    store: OpenStore, who: Who, table_id: UUID, sheet_id: UUID, body: SheetUpdate
+) -> SheetUpdated:
+    """Rename a sheet, or move it to another place in its table; a change makes a version."""
+    found = sheet_changes.change_sheet(
+        store, who, table_id=table_id, sheet_id=sheet_id, title=body.title, index=body.index
+    )
+    return SheetUpdated(sheet=SheetOut.of(found), version=found.version_count)
+
+
+@router.post("/{sheet_id}/undelete", summary="Bring a sheet back", responses=errors(Conflict))
+@needs("write:table", path=deleted_sheet_path)
+def undelete_sheet(store: OpenStore, who: Who, table_id: UUID, sheet_id: UUID) -> SheetAnswer:
+    """Bring a sheet back that was deleted at most 7 days ago, to its place."""
+    found = sheet_changes.undelete_sheet(store, who, table_id=table_id, sheet_id=sheet_id)
     return SheetAnswer(sheet=SheetOut.of(found))
 
 

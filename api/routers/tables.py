@@ -1,4 +1,4 @@
-"""Tables: create (E6), list, get (E7), delete (E20)."""
+"""Tables: create (E6), list, get (E7), change, delete (E20), bring back."""
 
 from typing import Annotated
 from uuid import UUID
@@ -6,12 +6,14 @@ from uuid import UUID
 from fastapi import Query
 
 from api.deps import OpenRuns, OpenStore, Who
-from api.paths import form_only, table_path
+from api.openapi import errors
+from api.paths import deleted_table_path, form_only, table_path
 from api.routing import guarded_router, needs
 from api.schemas.base import check_workspace_id
 from api.schemas.pages import Cursor, Limit, Order, PageOut, page_out
-from api.schemas.tables import Done, TableAnswer, TableCreate, TableCreated, TableOut
+from api.schemas.tables import Done, TableAnswer, TableCreate, TableCreated, TableOut, TableUpdate
 from storage import tables
+from storage.domain.errors import Conflict
 from storage.domain.paging import PageRequest
 from storage.domain.prompts import MAX_INTEGER
 
@@ -50,6 +52,21 @@ def list_tables(
 def get_table(store: OpenStore, who: Who, table_id: UUID) -> TableAnswer:
     """Return a table with the rows of each of its sheets."""
     return TableAnswer(table=TableOut.of(tables.get_table(store, who, table_id)))
+
+
+@router.patch("/{table_id}", summary="Rename or move a table")
+@needs("write:table", path=table_path)
+def change_table(store: OpenStore, who: Who, table_id: UUID, body: TableUpdate) -> TableAnswer:
+    """Rename a table, or move it to another folder."""
+    found = tables.change_table(store, who, table_id, title=body.title, folder_id=body.folder)
+    return TableAnswer(table=TableOut.of(found))
+
+
+@router.post("/{table_id}/undelete", summary="Bring a table back", responses=errors(Conflict))
+@needs("write:table", path=deleted_table_path)
+def undelete_table(store: OpenStore, who: Who, table_id: UUID) -> TableAnswer:
+    """Bring a table back that was deleted at most 7 days ago, with its sheets."""
+    return TableAnswer(table=TableOut.of(tables.undelete_table(store, who, table_id)))
 
 
 @router.delete("/{table_id}", summary="Delete a table")

@@ -79,6 +79,26 @@ class SheetCreated(Answer):
         return cls(message="Sheet created", operation_id=None, operation=None, sheet=SheetOut.of(sheet))
 
 
+class ImportQueued(Answer):
+    """Answer of an import into a sheet that is there; `status_url` is where to poll it."""
+
+    success: Literal[True] = True
+    message: str
+    operation_id: str
+    operation: ImportOperationOut
+    status_url: str
+
+    @classmethod
+    def of(cls, started: Started) -> "ImportQueued":
+        operation = started.operation
+        return cls(
+            message="Import queued",
+            operation_id=operation.id,
+            operation=ImportOperationOut.of(operation, started.sheet.row_count),
+            status_url=f"/api/public/v2/tables/{started.sheet.table_id}/sheets/operations/{operation.id}",
+        )
+
+
 class ImportCancelled(Answer):
     success: Literal[True] = True
     message: str

@@ -40,14 +40,38 @@ def _check_file_name(name: str) -> str:
     return name
 
 
+FileName = Annotated[Title, AfterValidator(_check_file_name)]
+FileContent = Annotated[str, Field(description="RFC 4648 section 4, with padding, without line breaks.")]
+
+
 class FileSource(Body):
     """A CSV or JSON file (`.csv`, `.tsv`, `.json`, `.jsonl`, `.ndjson`), at most 100 MB when decoded."""
 
     type: Literal["file"]
-    file_name: Annotated[Title, AfterValidator(_check_file_name)]
-    file_content_base64: Annotated[
-        str, Field(description="RFC 4648 section 4, with padding, without line breaks.")
-    ]
+    file_name: FileName
+    file_content_base64: FileContent
+
+
+class ImportFileBody(Body):
+    """A CSV or JSON file for a sheet that is there: its titles are matched, new ones become columns."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "file_name": "more.csv",
+                    "file_content_base64": "cXVlc3Rpb24sYW5zd2VyDQpXaGF0IGlzIDIgKyAyPyw0DQo=",
+                    "operation_id": "more-2026-11-20",
+                }
+            ]
+        }
+    )
+
+    file_name: FileName
+    file_content_base64: FileContent
+    operation_id: Annotated[
+        OperationId | None, Field(description="A repeat with the same body starts nothing.")
+    ] = None
 
 
 class CreateSheetBody(Body):

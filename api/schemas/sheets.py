@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from api.schemas.base import Answer
+from api.schemas.base import Answer, Body, WireInt, example
+from api.schemas.tables import Title
 from storage.domain.columns import Column
 from storage.domain.sheets import Sheet
 
@@ -28,9 +29,26 @@ class SheetOut(Answer):
         return cls(**{name: getattr(sheet, name) for name in cls.model_fields})
 
 
+class SheetUpdate(Body):
+    """Body of E10; `expected_row_count` and `eval_run_status` of existing clients are not looked at."""
+
+    model_config = example({"title": "Answers", "index": 0})
+
+    title: Title | None = None
+    index: WireInt | None = None
+    expected_row_count: Any = None
+    eval_run_status: Any = None
+
+
 class SheetAnswer(Answer):
     success: Literal[True] = True
     sheet: SheetOut
+
+
+class SheetUpdated(SheetAnswer):
+    """`version` is the sheet's version number after the change."""
+
+    version: int
 
 
 class ColumnOut(Answer):

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import StringConstraints
 
 from api.schemas.base import Answer, Body, WireInt, example
-from storage.domain.tables import Table
+from storage.domain.tables import Table, Unchanged
 
 Title = Annotated[str, StringConstraints(min_length=1, max_length=255)]
 
@@ -20,6 +20,19 @@ class TableCreate(Body):
     title: Title | None = None
     folder_id: WireInt | None = None
     workspace_id: WireInt | None = None
+
+
+class TableUpdate(Body):
+    """What is absent or null stays, but a `folder_id` of null is the root."""
+
+    model_config = example({"title": "Support answers, May", "folder_id": None})
+
+    title: Title | None = None
+    folder_id: WireInt | None = None
+
+    @property
+    def folder(self) -> int | Unchanged | None:
+        return self.folder_id if "folder_id" in self.model_fields_set else Unchanged.UNCHANGED
 
 
 class TableOut(Answer):

@@ -3,7 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum
 from uuid import UUID
+
+
+class Unchanged(Enum):
+    """Instead of a value: leave what is there, where None is a value too."""
+
+    UNCHANGED = "unchanged"
+
 
 UNTITLED = "Untitled Table"
 

@@ -54,8 +54,17 @@ BODIES: dict[str, Any] = {
     "delete /prompt-labels/{label_id}": None,
     "post /api/public/v2/tables": {},
     "delete /api/public/v2/tables/{table_id}": None,
+    "patch /api/public/v2/tables/{table_id}": {"title": "renamed"},
+    "post /api/public/v2/tables/{table_id}/undelete": None,
     "post /api/public/v2/tables/{table_id}/sheets": {},
     "delete /api/public/v2/tables/{table_id}/sheets/{sheet_id}": None,
+    "patch /api/public/v2/tables/{table_id}/sheets/{sheet_id}": {"title": "renamed"},
+    "post /api/public/v2/tables/{table_id}/sheets/{sheet_id}/undelete": None,
+    "post /api/public/v2/tables/{table_id}/sheets/{sheet_id}/versions": {"name": "saved"},
+    "post /api/public/v2/tables/{table_id}/sheets/{sheet_id}/imports/file": {
+        "file_name": "a.csv",
+        "file_content_base64": "YQ0KMQ0K",
+    },
     "post /api/public/v2/tables/{table_id}/sheets/{sheet_id}/rows": {"count": 2},
     "delete /api/public/v2/tables/{table_id}/sheets/{sheet_id}/rows": {"row_indices": [0]},
     "patch /api/public/v2/tables/{table_id}/sheets/{sheet_id}/cells/{cell_id}": {"value": "edited"},
@@ -64,6 +73,13 @@ BODIES: dict[str, Any] = {
     "delete /api/public/v2/webhooks/{webhook_id}": None,
     "post /api/public/v2/webhooks/{webhook_id}/rotate-secret": None,
     "post /api/public/v2/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver": None,
+}
+_TABLE, _SHEET = "/api/public/v2/tables/{table_id}", "/api/public/v2/tables/{table_id}/sheets/{sheet_id}"
+# What must have happened before a call can succeed: method and path.
+BEFORE: dict[str, tuple[str, str]] = {
+    f"post {_TABLE}/undelete": ("DELETE", _TABLE),
+    f"post {_SHEET}/undelete": ("DELETE", _SHEET),
+    f"post {_SHEET}/imports/file": ("DELETE", _SHEET + "/operations/{operation_id}"),
 }
 UNTOLD = {
     "post /log-request": "a log is its own record, of which there are thousands a second",
@@ -98,6 +114,10 @@ def made_ids(client: TestClient) -> dict[str, str]:
     return made
 
 
+def _filled(path: str, ids: dict[str, str]) -> str:
+    return re.sub(r"{(\w+)[^}]*}", lambda found: ids[found[1]], path)
+
+
 def changes(client: TestClient) -> Iterator[tuple[str, Callable[[], Response]]]:
     """Every route that changes something, with a call of it on entities made for it."""
     for method, path, operation in operations(client.get("/openapi.json").json()):
@@ -108,7 +128,10 @@ def changes(client: TestClient) -> Iterator[tuple[str, Callable[[], Response]]]:
             f"teach BODIES a call of {name} that succeeds, or UNTOLD why it leaves no entry"
         )
         ids = made_ids(client) if "{" in path else {}
-        url = re.sub(r"{(\w+)[^}]*}", lambda found, ids=ids: ids[found[1]], path)
+        if name in BEFORE:
+            verb, place = BEFORE[name]
+            assert client.request(verb, _filled(place, ids)).status_code == 200
+        url = _filled(path, ids)
         body = BODIES[name](client) if callable(BODIES[name]) else BODIES[name]
         yield name, partial(client.request, method, url, json=body)
 

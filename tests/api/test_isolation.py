@@ -60,6 +60,11 @@ def _operation(client: TestClient, ids: Ids) -> str:
     return start(store, facts.principal, UUID(ids["table_id"]), UUID(ids["sheet_id"])).operation.id
 
 
+def _version(client: TestClient, ids: Ids) -> str:
+    path = f"/api/public/v2/tables/{ids['table_id']}/sheets/{ids['sheet_id']}/versions"
+    return client.post(path, json={"name": "kept"}).json()["version"]["id"]
+
+
 def _request(client: TestClient, _ids: Ids) -> int:
     example = client.get("/openapi.json").json()["components"]["schemas"]["LogRequest"]["examples"][0]
     answer = client.post("/log-request", json=example)
@@ -104,6 +109,7 @@ MAKERS: dict[str, Maker] = {
     "table_id": _table,
     "sheet_id": _sheet,
     "cell_id": _cell,
+    "version_id": _version,
     "operation_id": _operation,
     "request_id": _request,
     "webhook_id": _webhook,

@@ -107,3 +107,14 @@ def find_column(connection: Connection, sheet_no: int, column_id: UUID) -> Colum
     where = (columns.c.sheet_no == sheet_no) & (columns.c.id == column_id) & _LIVE
     row = connection.execute(sa.select(*_FIELDS).where(where)).mappings().first()
     return None if row is None else Column(**row)
+
+
+def update_columns(connection: Connection, sheet_no: int, wanted: Sequence[Column]) -> None:
+    """Make columns that the sheet has or had what is wanted, live."""
+    for column in wanted:
+        values = {name: getattr(column, name) for name in Column.__slots__ if name in columns.c}
+        connection.execute(
+            columns.update()
+            .where((columns.c.no == column.no) & (columns.c.sheet_no == sheet_no))
+            .values(**values, deleted_at=None)
+        )

@@ -30,6 +30,26 @@ def find_sheet(connection: Connection, workspace_id: int, table_id: UUID, sheet_
     return None if row is None else Sheet(**row)
 
 
+def find_deleted_sheet(
+    connection: Connection, workspace_id: int, table_id: UUID, sheet_id: UUID, *, since: datetime
+) -> tuple[Sheet, bool] | None:
+    """Return a sheet of a live table, live or deleted since a moment, and whether it is deleted."""
+    where = (
+        (sheets.c.id == sheet_id)
+        & (tables.c.id == table_id)
+        & (tables.c.workspace_id == workspace_id)
+        & tables.c.deleted_at.is_(None)
+        & (sheets.c.deleted_at.is_(None) | (sheets.c.deleted_at >= since))
+    )
+    query = _SHEETS.add_columns(sheets.c.deleted_at).where(where)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        return None
+    values = dict(row)
+    deleted_at = values.pop("deleted_at")
+    return Sheet(**values), deleted_at is not None
+
+
 def find_sheet_by_no(connection: Connection, no: int) -> Sheet | None:
     return _one(connection, (sheets.c.no == no) & _LIVE)
 
@@ -64,6 +84,18 @@ def shift_sheets(connection: Connection, table_no: int, from_index: int) -> None
     """Move the sheets from an index on one place to the end."""
     where = (sheets.c.table_no == table_no) & (sheets.c.index >= from_index) & sheets.c.deleted_at.is_(None)
     connection.execute(sheets.update().where(where).values(index=sheets.c.index + 1))
+
+
+def move_sheet(connection: Connection, sheet: Sheet, index: int) -> None:
+    """Move the sheets between a sheet's place and another so that it can go there."""
+    lower, upper, step = (sheet.index + 1, index, -1) if index > sheet.index else (index, sheet.index - 1, 1)
+    where = (
+        (sheets.c.table_no == sheet.table_no)
+        & sheets.c.index.between(lower, upper)
+        & (sheets.c.no != sheet.no)
+        & sheets.c.deleted_at.is_(None)
+    )
+    connection.execute(sheets.update().where(where).values(index=sheets.c.index + step))
 
 
 def insert_sheet(connection: Connection, values: Mapping[str, Any]) -> int:

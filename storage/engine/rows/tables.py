@@ -31,6 +31,20 @@ def find_table(connection: Connection, workspace_id: int, table_id: UUID) -> Tab
     return found[0] if found else None
 
 
+def find_deleted_table(
+    connection: Connection, workspace_id: int, table_id: UUID, *, since: datetime
+) -> tuple[int, bool] | None:
+    """Return the number of a table, live or deleted since a moment, and whether it is deleted."""
+    where = (tables.c.id == table_id) & (tables.c.workspace_id == workspace_id)
+    where &= _LIVE | (tables.c.deleted_at >= since)
+    row = connection.execute(sa.select(tables.c.no, tables.c.deleted_at).where(where)).first()
+    return None if row is None else (row[0], row[1] is not None)
+
+
+def update_table(connection: Connection, no: int, values: Mapping[str, Any]) -> None:
+    connection.execute(tables.update().where(tables.c.no == no).values(**values))
+
+
 def select_tables(
     connection: Connection,
     workspace_id: int,
