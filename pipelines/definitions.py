@@ -4,6 +4,7 @@ from dagster import Definitions, in_process_executor
 
 from pipelines.defs import (
     checks,
+    log_index,
     log_partitions,
     log_retention,
     maintenance,
@@ -19,6 +20,7 @@ defs = Definitions(
     assets=[
         sheets.sheet_snapshots,
         request_logs.request_log_segments,
+        log_index.request_log_index,
         log_partitions.request_log_partitions,
         log_retention.request_log_retention,
         webhooks.webhook_deliveries,
@@ -27,6 +29,7 @@ defs = Definitions(
     jobs=[
         sheets.import_job,
         request_logs.flush_job,
+        log_index.index_job,
         log_partitions.compaction_job,
         log_retention.retention_job,
         checks.check_job,
@@ -40,6 +43,7 @@ defs = Definitions(
         operations.failed_runs,
         operations.canceled_runs,
         request_logs.flush_sensor,
+        log_index.index_sensor,
         log_partitions.compaction_sensor,
         webhooks.overdue_webhooks,
     ],

@@ -9,6 +9,7 @@ from dagster import DagsterInstance, SkipReason, build_sensor_context
 from pipelines import resources
 from pipelines.definitions import defs
 from pipelines.defs.checks import log_segments_are_whole, sheet_segments_are_whole
+from pipelines.defs.log_index import index_sensor
 from pipelines.defs.log_partitions import compaction_sensor
 from pipelines.defs.operations import outbox
 from pipelines.defs.request_logs import flush_sensor
@@ -16,6 +17,7 @@ from pipelines.defs.webhooks import overdue_webhooks
 from storage.store import Store
 
 FOUND = """\
+asset request_log_index
 asset request_log_partitions [log_days]
 asset request_log_retention
 asset request_log_segments
@@ -27,6 +29,7 @@ job compact_request_logs
 job flush_request_logs
 job forget_request_logs
 job import_sheet
+job index_request_logs
 job probe
 job retention
 job sweep
@@ -41,6 +44,7 @@ sensor canceled_runs every 60 s
 sensor compaction every 30 s
 sensor failed_runs every 60 s
 sensor flush every 15 s
+sensor index every 30 s
 sensor outbox every 15 s
 sensor overdue_webhooks every 60 s
 """
@@ -78,7 +82,7 @@ def test_every_job_executes_in_the_process_of_its_run() -> None:
 
 
 def test_sensors_say_in_words_why_they_do_nothing(instance: DagsterInstance) -> None:
-    for one in (outbox, flush_sensor, compaction_sensor, overdue_webhooks):
+    for one in (outbox, flush_sensor, compaction_sensor, index_sensor, overdue_webhooks):
         skipped = one(build_sensor_context(instance=instance))
         assert isinstance(skipped, SkipReason)
         assert skipped.skip_message

@@ -1,0 +1,161 @@
+"""The index finds what a look at every text finds; the dictionary counts what a count of every log counts."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from storage.domain.transcripts import input_text, messages_of, output_text
+from storage.domain.words import holds_words, query_words
+from storage.engine.log_sql import duck
+from storage.engine.log_values import FIELDS, holders_query, values_query
+from storage.engine.log_words import MOST_CHARS, is_exact, words_query
+from storage.engine.rows.log_companions import VALUES, WORDS, select_companions
+from storage.leases import LeaseRefused, held_lease
+from storage.log_compaction import compact_logs
+from storage.log_flush import flush_logs, sweep_log_files
+from storage.log_index import INDEX_LEASE, count_unindexed, forget_broken_index, index_logs
+from storage.store import Store
+from tests.logs import add_logs, chat, stored_fields
+
+
+def paths(store: Store, kind: str) -> list[str]:
+    with store.logs.read() as connection:
+        return [str(store.data.path(one.key)) for one in select_companions(connection, 1) if one.kind == kind]
+
+
+def found(store: Store, *words: str) -> list[int]:
+    query, parameters = words_query(paths(store, WORDS), words)
+    with duck() as connection:
+        return sorted(row[0] for row in connection.execute(query, parameters).fetchall())
+
+
+def counted(store: Store, field: str, key: str = "") -> dict[str | None, int]:
+    with duck() as connection:
+        return dict(connection.execute(values_query(paths(store, VALUES)), [field, key]).fetchall())
+
+
+def indexed(store: Store) -> None:
+    flush_logs(store)
+    index_logs(store, from_bytes=0)
+
+
+# letters whose case folds in unusual ways among them
+_LETTERS = "aAbBß0İıſé_-. \n漢字'\"\\%ΣςǅÅ中1²Ⅷ"  # noqa: RUF001
+_TEXTS = st.text(st.sampled_from(_LETTERS) | st.characters(codec="utf-8"), max_size=30)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(texts=st.lists(st.tuples(_TEXTS, _TEXTS), min_size=1, max_size=25), asked=st.lists(_TEXTS, max_size=8))
+def test_the_index_finds_what_every_text_holds(
+    store: Store, texts: list[tuple[str, str]], asked: list[str]
+) -> None:
+    logs = [{"input": chat("user", one), "output": chat("assistant", two)} for one, two in texts]
+    ids = [add_logs(store, 1, **log)[0] for log in logs]
+    indexed(store)
+    for q in [*asked, *(one[:3] for one, _ in texts), "user"]:
+        words = query_words(q)
+        if not words:
+            continue
+        expected = [
+            log_id
+            for log_id, log in zip(ids, logs, strict=True)
+            if holds_words(words, input_text(messages_of(log["input"])) or "", output_text(log["output"]))
+        ]
+        assert [i for i in found(store, *words) if i in set(ids)] == expected, words
+
+
+def test_long_words_are_compared_up_to_a_length(store: Store) -> None:
+    word = "x" * 60
+    (log_id,) = add_logs(store, 1, input=chat("user", word))
+    indexed(store)
+    assert found(store, word) == [log_id]
+    assert found(store, "x" * (MOST_CHARS - 1)) == [log_id]
+    assert not is_exact([word])
+    assert is_exact(["x" * (MOST_CHARS - 1)])
+    assert found(store, word, "eight") == [log_id]
+    assert found(store, word, "nine") == []
+
+
+def test_the_dictionary_counts_logs_by_value(store: Store) -> None:
+    call = {"id": "1", "function": {"name": "look_up", "arguments": '{"city": "Lima"}'}}
+    calls = {"type": "chat", "messages": [{"role": "assistant", "content": [], "tool_calls": [call, call]}]}
+    logs: list[dict[str, Any]] = [
+        {
+            "metadata": {"user": "ada", "plan": "free"},
+            "tags": ["a", "b", "a"],
+            "prompt_input_variables": {"x": 1},
+        },
+        {"metadata": {"user": "bob"}, "tags": ["b"], "prompt_id": 7, "prompt_name": "greet"},
+        {"metadata": {"user": "ada", "long": "y" * 300}, "output": calls, "model": "o'hara"},
+        {
+            "output": chat("assistant", '{"a": {"b": [1, 2, 2]}}'),
+            "prompt_input_variables": {"x": "1", "y": [1]},
+        },
+    ]
+    for log in logs:
+        add_logs(store, 1, **log)
+    indexed(store)
+    assert counted(store, "metadata_values", "user") == {"ada": 2, "bob": 1}
+    assert counted(store, "metadata_keys") == {"user": 3, "plan": 1, "long": 1}
+    assert counted(store, "metadata_values", "long") == {None: 1}
+    assert counted(store, "tags") == {"a": 1, "b": 2}
+    assert counted(store, "engine") == {"gpt-4o": 3, "o'hara": 1}
+    assert counted(store, "prompt", "7") == {"greet": 1}
+    assert counted(store, "prompt_id") == {"7": 1}
+    assert counted(store, "tool_names") == {"look_up": 1}
+    assert counted(store, "input_variable_keys") == {"x": 2, "y": 1}
+    assert counted(store, "input_variable_values", "x") == {"1": 2}
+    assert counted(store, "output_values", "a.b") == {"1": 1, "2": 1}
+    assert "a.b" in counted(store, "output_keys")
+    assert counted(store, "status") == Counter(stored_fields()["status"] for _ in logs)
+    assert len(FIELDS) == 13
+    with duck() as connection:
+        for value, there in (("ada", True), ("eve", False)):
+            query = holders_query(paths(store, VALUES))
+            rows = connection.execute(query, ["metadata_values", "user", value]).fetchall()
+            assert bool(rows) == there
+
+
+def test_it_goes_with_its_segment_and_is_made_for_the_new_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.domain.log_compaction.MERGE_FILES", 3)
+    for _ in range(3):
+        add_logs(store, 2)
+        indexed(store)
+    old = paths(store, WORDS) + paths(store, VALUES)
+    assert len(old) == 6
+    compact_logs(store)
+    assert paths(store, WORDS) == []
+    assert count_unindexed(store, from_bytes=0) == 1
+    index_logs(store, from_bytes=0)
+    assert found(store, "eight") == [1, 2, 3, 4, 5, 6]
+    now = store.now
+    sweep_log_files(replace(store, now=lambda: now() + timedelta(hours=2)))
+    assert not any(store.data.path(path).exists() for path in old)
+    assert found(store, "eight") == [1, 2, 3, 4, 5, 6]
+
+
+def test_one_that_is_lost_is_made_anew(store: Store) -> None:
+    add_logs(store, 2)
+    indexed(store)
+    assert forget_broken_index(store) == 0
+    (path,) = paths(store, WORDS)
+    store.data.path(path).unlink()
+    assert forget_broken_index(store) == 1
+    assert index_logs(store, from_bytes=0).segments == 1
+    assert found(store, "eight") == [1, 2]
+
+
+def test_small_segments_wait_for_compaction_and_two_do_not_index_at_once(store: Store) -> None:
+    add_logs(store, 2)
+    flush_logs(store)
+    assert count_unindexed(store) == 0
+    assert index_logs(store).segments == 0
+    with held_lease(store, INDEX_LEASE), pytest.raises(LeaseRefused):
+        index_logs(store, from_bytes=0)
