@@ -29,15 +29,16 @@ def service_of(request: Request) -> Service:
     return cast("Service", request.app.state.service)
 
 
-def _store(request: Request) -> Store:
+# Coroutines, though they await nothing: of a plain function the framework makes a trip to another thread.
+async def _store(request: Request) -> Store:
     return service_of(request).store
 
 
-def _runs(request: Request) -> Runs:
+async def _runs(request: Request) -> Runs:
     return service_of(request).runs
 
 
-def _who(request: Request) -> Principal:
+async def _who(request: Request) -> Principal:
     return cast("Principal", request.state.principal)
 
 

@@ -9,6 +9,7 @@ from storage.engine.catalog import Connection
 from storage.engine.rows.external_ids import select_external_ids
 from storage.engine.rows.prompt_labels import select_label_names
 from storage.engine.rows.prompts import (
+    VersionRow,
     find_prompt,
     find_version,
     get_body,
@@ -68,19 +69,48 @@ def get_version(
     Raises:
         NotFound: the prompt has no such version or label.
     """
-    row = find_version(connection, prompt.id, number=number, label=label)
+    found = find_version(connection, prompt.workspace_id, prompt_id=prompt.id, number=number, label=label)
+    return _whole(connection, store, prompt, None if found is None else found[1], number, label)
+
+
+def get_version_of(
+    connection: Connection,
+    store: Store,
+    who: Principal,
+    identifier: str,
+    *,
+    number: int | None = None,
+    label: str | None = None,
+) -> PromptVersion:
+    """Return a version of the prompt that has the name, else the id; raises as the two above."""
+    found = find_version(connection, who.workspace_id, name=identifier, number=number, label=label)
+    if found is None:
+        return get_version(
+            connection, store, get_prompt(connection, who, identifier), number=number, label=label
+        )
+    return _whole(connection, store, *found, number, label)
+
+
+def _whole(
+    connection: Connection,
+    store: Store,
+    prompt: Prompt,
+    row: VersionRow | None,
+    number: int | None,
+    label: str | None,
+) -> PromptVersion:
     if row is None:
         wanted = f"version {number}" if number is not None else f"release label {label}"
         raise NotFound(f"The prompt {prompt.name} has no {wanted}")
-    body = get_body(connection, store.prompt_bodies, row["id"])
+    body = get_body(connection, store.prompt_bodies, row.id)
     return PromptVersion(
         prompt=prompt,
-        id=row["id"],
-        number=row["version_number"],
+        id=row.id,
+        number=row.version_number,
         blueprint=body.blueprint,
         metadata=body.metadata,
-        commit_message=row["commit_message"],
-        created_at=row["created_at"],
-        release_labels=select_label_names(connection, row["id"]),
+        commit_message=row.commit_message,
+        created_at=row.created_at,
+        release_labels=select_label_names(connection, row.id),
         external_ids=select_external_ids(connection, KIND, prompt.id),
     )

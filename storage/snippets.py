@@ -18,7 +18,7 @@ from storage.domain.snippets import (
 )
 from storage.engine.catalog import Connection
 from storage.engine.rows.prompt_includes import insert_includes, select_includers
-from storage.engine.rows.prompts import find_prompt, find_version, get_body
+from storage.engine.rows.prompts import find_version, get_body
 from storage.prompt_reading import forgetful
 from storage.sandbox import jinja2_of
 from storage.store import Store
@@ -125,18 +125,18 @@ def check_not_included(
 
 
 def _find(connection: Connection, store: Store, who: Principal, reference: Reference) -> Snippet | None:
-    prompt = find_prompt(connection, who.workspace_id, name=reference.name)
-    if prompt is None:
+    found = find_version(
+        connection, who.workspace_id, name=reference.name, number=reference.number, label=reference.label
+    )
+    prompt, row = found or (None, None)
+    if prompt is None or row is None:
         return None
-    row = find_version(connection, prompt.id, number=reference.number, label=reference.label)
-    if row is None:
-        return None
-    blueprint = get_body(connection, store.prompt_bodies, row["id"]).blueprint
+    blueprint = get_body(connection, store.prompt_bodies, row.id).blueprint
     return Snippet(
-        version_id=row["id"],
+        version_id=row.id,
         prompt_id=prompt.id,
         name=str(reference),
-        number=row["version_number"],
+        number=row.version_number,
         text=snippet_text(prompt.name, blueprint),
         template_format=blueprint["template_format"],
     )

@@ -22,7 +22,7 @@ from storage.engine.rows.prompts import (
 from storage.external_ids import attach_external_ids
 from storage.folders import check_folder
 from storage.prompt_events import record_publication
-from storage.prompt_reading import KIND, forgetful, get_prompt, get_prompt_by_id, get_version
+from storage.prompt_reading import KIND, forgetful, get_prompt, get_prompt_by_id, get_version, get_version_of
 from storage.sandbox import jinja2_of
 from storage.snippets import check_acyclic, expand_publication, expanded, keep_includes, library_of
 from storage.store import Store
@@ -127,8 +127,7 @@ def get_template(
         InvalidConfig: a snippet is to be resolved and cannot be.
     """
     with store.catalog.read() as connection:
-        prompt = get_prompt(connection, who, identifier)
-        version = get_version(connection, store, prompt, number=number, label=label)
+        version = get_version_of(connection, store, who, identifier, number=number, label=label)
         if not resolve_snippets:
             return version
         library = library_of(connection, store, who, version.blueprint)

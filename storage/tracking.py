@@ -10,7 +10,7 @@ from storage.domain.prompts import PromptLink
 from storage.domain.request_logs import Score, to_us
 from storage.engine.log_reader import has_log
 from storage.engine.rows.log_patches import has_group, insert_group, upsert_patch
-from storage.engine.rows.prompts import find_prompt, find_version
+from storage.engine.rows.prompts import find_version
 from storage.engine.rows.scores import upsert_score
 from storage.prompt_links import find_prompt_link
 from storage.store import Store
@@ -105,11 +105,10 @@ def _labelled(
     store: Store, who: Principal, prompt_name: str | None, prompt_id: int | None, label: str
 ) -> int:
     with store.catalog.read() as connection:
-        prompt = find_prompt(connection, who.workspace_id, prompt_id=prompt_id, name=prompt_name)
-        version = prompt and find_version(connection, prompt.id, label=label)
-    if not version:
+        found = find_version(connection, who.workspace_id, prompt_id=prompt_id, name=prompt_name, label=label)
+    if found is None or found[1] is None:
         raise NotFound(f"No prompt of that id or name has a release label {label}")
-    return int(version["version_number"])
+    return found[1].version_number
 
 
 def _patch(store: Store, who: Principal, request_id: int, patch: Patch) -> None:

@@ -11,6 +11,7 @@ from fastapi import Query
 
 from api.deps import OpenStore, Who
 from api.openapi import errors
+from api.rendering import PlainJson
 from api.routing import guarded_router, needs
 from api.schemas.base import check_workspace_id
 from api.schemas.prompt_diffs import DiffAnswer
@@ -127,12 +128,11 @@ def get_template(
 @router.post(
     "/prompt-templates/{identifier:path}",
     summary="Read a prompt template, its variables filled in",
+    response_model=RenderedTemplate,
     responses=errors(DependencyCycle, InvalidConfig),
 )
 @needs("read", path=_check_prompt)
-def render_template(
-    store: OpenStore, who: Who, identifier: str, body: RenderBody | None = None
-) -> RenderedTemplate:
+def render_template(store: OpenStore, who: Who, identifier: str, body: RenderBody | None = None) -> PlainJson:
     wanted = body or RenderBody()
     check_workspace_id(who, wanted.workspace_id)
     rendered = templates.render(
@@ -145,7 +145,8 @@ def render_template(
         provider=wanted.provider,
         model=wanted.model,
     )
-    return RenderedTemplate.of_rendered(rendered)
+    # spelled here, by the thread that rendered it: this is the call that applications wait for
+    return PlainJson(RenderedTemplate.of_rendered(rendered))
 
 
 @router.patch(

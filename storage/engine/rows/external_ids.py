@@ -8,6 +8,13 @@ from storage.domain.prompts import ExternalId
 from storage.engine.catalog import Connection
 from storage.engine.schema import external_ids
 
+# made once: read for every render, and making it costs as much as running it
+_OF_ENTITY = (
+    sa.select(external_ids.c.source, external_ids.c.external_id)
+    .where(external_ids.c.kind == sa.bindparam("kind"), external_ids.c.entity_id == sa.bindparam("entity_id"))
+    .order_by(external_ids.c.source, external_ids.c.external_id)
+)
+
 
 def find_owner(connection: Connection, workspace_id: int, kind: str, pair: ExternalId) -> int | None:
     """Return the id of the entity that the pair names."""
@@ -35,12 +42,8 @@ def insert_external_id(
 
 
 def select_external_ids(connection: Connection, kind: str, entity_id: int) -> tuple[ExternalId, ...]:
-    query = (
-        sa.select(external_ids.c.source, external_ids.c.external_id)
-        .where(external_ids.c.kind == kind, external_ids.c.entity_id == entity_id)
-        .order_by(external_ids.c.source, external_ids.c.external_id)
-    )
-    return tuple(ExternalId(*row) for row in connection.execute(query))
+    found = connection.execute(_OF_ENTITY, {"kind": kind, "entity_id": entity_id})
+    return tuple(ExternalId(*row) for row in found)
 
 
 def select_external_ids_of(

@@ -8,6 +8,13 @@ from storage.domain.prompts import ReleaseLabel
 from storage.engine.catalog import Connection
 from storage.engine.schema import prompt_labels, prompt_versions, prompts
 
+# made once: read for every render, and making it costs as much as running it
+_NAMES = (
+    sa.select(prompt_labels.c.name)
+    .where(prompt_labels.c.prompt_version_id == sa.bindparam("version_id"))
+    .order_by(prompt_labels.c.name)
+)
+
 
 def put_label(connection: Connection, prompt_id: int, name: str, version_id: int, now: datetime) -> bool:
     """Create a label, or move it to another version, keeping its id; return whether it was new."""
@@ -45,8 +52,7 @@ def delete_label_row(connection: Connection, label_id: int) -> None:
 
 
 def select_label_names(connection: Connection, version_id: int) -> tuple[str, ...]:
-    query = sa.select(prompt_labels.c.name).where(prompt_labels.c.prompt_version_id == version_id)
-    return tuple(connection.execute(query.order_by(prompt_labels.c.name)).scalars())
+    return tuple(connection.execute(_NAMES, {"version_id": version_id}).scalars())
 
 
 def _select(connection: Connection, where: sa.ColumnElement[bool]) -> list[ReleaseLabel]:

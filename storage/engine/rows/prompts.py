@@ -1,9 +1,11 @@
 """Rows of prompts and their versions."""
 
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from functools import cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -12,7 +14,17 @@ from storage.engine.catalog import Connection, new_no
 from storage.engine.lru import Lru
 from storage.engine.schema import external_ids, prompt_labels, prompt_versions, prompts
 
-VersionRow = sa.RowMapping
+
+class VersionRow(NamedTuple):
+    """A version without its body; all None where there is none."""
+
+    id: int
+    version_number: int
+    commit_message: str | None
+    created_at: datetime
+
+
+_VERSION_COLUMNS = [prompt_versions.c[name] for name in VersionRow._fields]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +56,29 @@ def find_prompt(
     connection: Connection, workspace_id: int, *, prompt_id: int | None = None, name: str | None = None
 ) -> Prompt | None:
     """Find a prompt by its id, its name, or both."""
-    query = sa.select(prompts).where(prompts.c.workspace_id == workspace_id)
-    if prompt_id is not None:
-        query = query.where(prompts.c.id == prompt_id)
-    if name is not None:
-        query = query.where(prompts.c.name == name)
-    row = connection.execute(query).mappings().first()
+    wanted = {"prompt_id": prompt_id, "name": name}
+    given = {key: value for key, value in wanted.items() if value is not None}
+    found = connection.execute(_prompt_query(frozenset(given)), {"workspace_id": workspace_id, **given})
+    row = found.mappings().first()
     return None if row is None else _prompt(row)
 
 
-def _prompt(row: sa.RowMapping) -> Prompt:
+@cache
+def _prompt_query(given: frozenset[str]) -> sa.Select[Any]:
+    # made once for each choice: this is read for every render, and making it costs as much as running it
+    return sa.select(prompts).where(*_is_prompt(given))
+
+
+def _is_prompt(given: frozenset[str]) -> list[sa.ColumnElement[bool]]:
+    where: list[sa.ColumnElement[bool]] = [prompts.c.workspace_id == sa.bindparam("workspace_id")]
+    if "prompt_id" in given:
+        where.append(prompts.c.id == sa.bindparam("prompt_id"))
+    if "name" in given:
+        where.append(prompts.c.name == sa.bindparam("name"))
+    return where
+
+
+def _prompt(row: Mapping[Any, Any]) -> Prompt:
     return Prompt(**{**row, "tags": tuple(row["tags"])})
 
 
@@ -86,23 +111,44 @@ def insert_version(connection: Connection, values: dict[str, Any]) -> int:
 
 
 def find_version(
-    connection: Connection, prompt_id: int, *, number: int | None = None, label: str | None = None
-) -> VersionRow | None:
-    """Find a version by its number or by the label that points at it; neither means the latest.
+    connection: Connection,
+    workspace_id: int,
+    *,
+    prompt_id: int | None = None,
+    name: str | None = None,
+    number: int | None = None,
+    label: str | None = None,
+) -> tuple[Prompt, VersionRow | None] | None:
+    """Find a prompt, and its version by number or by the label that points at it; neither means the latest.
 
-    The row lacks what can be large; `get_body` has that.
+    One query over unique indexes. The version lacks what can be large; `get_body` has that.
     """
-    columns = prompt_versions.c
-    query = sa.select(
-        columns.id, columns.version_number, columns.commit_message, columns.user_id, columns.created_at
-    ).where(columns.prompt_id == prompt_id)
-    if number is not None:
-        query = query.where(columns.version_number == number)
-    if label is not None:
-        query = query.join(prompt_labels, prompt_labels.c.prompt_version_id == columns.id)
-        query = query.where(prompt_labels.c.prompt_id == prompt_id, prompt_labels.c.name == label)
-    query = query.order_by(columns.version_number.desc()).limit(1)
-    return connection.execute(query).mappings().first()
+    wanted = {"prompt_id": prompt_id, "name": name, "number": number, "label": label}
+    given = {key: value for key, value in wanted.items() if value is not None}
+    query = _version_query(frozenset(given))
+    row = connection.execute(query, {"workspace_id": workspace_id, **given}).first()
+    if row is None:
+        return None
+    of_prompt = dict(zip(prompts.c.keys(), row, strict=False))
+    version = VersionRow(*row[len(of_prompt) :])
+    return _prompt(of_prompt), version if version.id else None
+
+
+@cache
+def _version_query(given: frozenset[str]) -> sa.Select[Any]:
+    version = prompt_versions.c
+    joined: sa.FromClause = prompts
+    on = version.prompt_id == prompts.c.id
+    if "label" in given:
+        has_label = (prompt_labels.c.prompt_id == prompts.c.id) & (
+            prompt_labels.c.name == sa.bindparam("label")
+        )
+        joined = joined.outerjoin(prompt_labels, has_label)
+        on = version.id == prompt_labels.c.prompt_version_id
+    if "number" in given:
+        on &= version.version_number == sa.bindparam("number")
+    query = sa.select(*prompts.c, *_VERSION_COLUMNS).select_from(joined.outerjoin(prompt_versions, on))
+    return query.where(*_is_prompt(given)).order_by(version.version_number.desc()).limit(1)
 
 
 def get_body(connection: Connection, bodies: Bodies, version_id: int) -> Body:
