@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import beside, idle, import_file, ingest, latency, start, webhooks
+from tests.bench import beside, idle, import_file, ingest, latency, start, templates, webhooks
 from tests.bench.measure import Bench, MissingTool, machine
 
 BENCHES: dict[str, Callable[[Bench], None]] = {
@@ -24,6 +24,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "beside": beside.run,
     "import_file": import_file.run,
     "webhooks": webhooks.run,
+    "templates": templates.run,
     "idle": idle.run,
 }
 
