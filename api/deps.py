@@ -1,6 +1,7 @@
 """What a route may ask for: the open service, the caller, the store."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import Annotated, cast
 
 from fastapi import Depends
@@ -23,6 +24,8 @@ class Service:
     authenticator: Authenticator
     logs: LogDesk
     runs: Runs
+    # large bodies are read one after the other: together they would only wait for each other, in memory
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 def service_of(request: Request) -> Service:

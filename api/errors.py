@@ -38,6 +38,7 @@ _CODE_OF_STATUS = {
     405: "method_not_allowed",
     408: "request_timeout",
     413: "payload_too_large",
+    415: "unsupported_media_type",
     422: "validation_error",
 }
 
@@ -48,7 +49,14 @@ class BodyTimeout(facts.PromptlakeError):
     code = "request_timeout"
 
 
+class UnsupportedMedia(facts.PromptlakeError):
+    """The body is of a type or an encoding that is not read there."""
+
+    code = "unsupported_media_type"
+
+
 STATUS_OF[BodyTimeout] = 408
+STATUS_OF[UnsupportedMedia] = 415
 
 
 def error_body(message: str, code: str, detail: Sequence[Any] | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from api.errors import BodyTimeout, error_body, status_of
+from api.errors import BodyTimeout, UnsupportedMedia, error_body, status_of
 from storage.domain import errors as facts
 
 Fact = facts.PromptlakeError
@@ -57,6 +57,7 @@ _EXAMPLES: dict[FactKind, Fact] = {
     ),
     facts.Unavailable: facts.Unavailable("The catalog cannot be written now (disk full or busy)."),
     BodyTimeout: BodyTimeout("No byte of the body came for 60 seconds"),
+    UnsupportedMedia: UnsupportedMedia("Traces are sent as application/x-protobuf or application/json"),
 }
 _DESCRIPTION = {
     400: "Malformed, or against a rule of the configuration",
@@ -67,6 +68,7 @@ _DESCRIPTION = {
     409: "In conflict with what exists",
     413: "Too large",
     422: "A value of the wrong shape or out of bounds",
+    415: "Of a type that is not read here",
     429: "Too many calls",
     503: "Cannot be done now; `Retry-After` says when to come back",
 }

@@ -26,7 +26,8 @@ class Needs:
 
     `path` raises NotFound when an id of the path is unknown to the caller's workspace. A route with
     `streams_body` reads its own body; `max_body_bytes` replaces the setting's limit. With `key_in_body` the
-    key may stand in the body as `api_key`, so that the body is read first.
+    key may stand in the body as `api_key`, so that the body is read first; with `bearer` it may be the token
+    of the header Authorization.
     """
 
     scope: str
@@ -34,6 +35,7 @@ class Needs:
     streams_body: bool = False
     max_body_bytes: int | None = None
     key_in_body: bool = False
+    bearer: bool = False
 
 
 def needs(
@@ -43,11 +45,12 @@ def needs(
     streams_body: bool = False,
     max_body_bytes: int | None = None,
     key_in_body: bool = False,
+    bearer: bool = False,
 ) -> Callable[[Endpoint], Endpoint]:
     """Declare a route's needs; every guarded route must."""
 
     def declare(endpoint: Endpoint) -> Endpoint:
-        vars(endpoint)["__needs__"] = Needs(scope, path, streams_body, max_body_bytes, key_in_body)
+        vars(endpoint)["__needs__"] = Needs(scope, path, streams_body, max_body_bytes, key_in_body, bearer)
         return endpoint
 
     return declare
@@ -69,6 +72,8 @@ class GuardedRoute(APIRoute):
         async def guarded(request: Request) -> Response:
             service = service_of(request)
             key = await _key_in_body(request) if declared.key_in_body else key_of(request)
+            if key is None and declared.bearer:
+                key = _bearer_of(request)
             who = await service.authenticator.principal(key)
             require(who, declared.scope)
             request.state.principal = who
@@ -86,6 +91,11 @@ class GuardedRoute(APIRoute):
 
 def key_of(request: Request) -> str | None:
     return request.headers.get("x-api-key")
+
+
+def _bearer_of(request: Request) -> str | None:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None
 
 
 async def _key_in_body(request: Request) -> str | None:

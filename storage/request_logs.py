@@ -30,6 +30,8 @@ from storage.log_writing import writing_beside
 from storage.prompt_links import PromptLinks
 from storage.store import Store
 
+# Keys of clients are ASCII: none begins like this.
+_ONCE = "once·"
 _MAX_ID = 9_223_372_036_854_775_807
 
 
@@ -75,8 +77,11 @@ async def log_request(
     fields: dict[str, Any],
     score: Score | None = None,
     idempotency_key: str | None = None,
+    once: str | None = None,
 ) -> LoggedRequest:
     """Record an exchange durably (E1); `fields` are those of the wire, times in microseconds since 1970.
+
+    `once` names what is logged, apart from the keys that clients choose: for a day it is logged only once.
 
     Raises:
         Invalid: the fields do not fit together.
@@ -96,7 +101,9 @@ async def log_request(
         link = await _link(desk.prompts, who.workspace_id, fields)
         fields |= {"prompt_id": link.prompt_id, "prompt_name": link.prompt_name}
     body = encode_body(fields)
-    idempotency = None if key is None else Idempotency(key, _request_hash(body, score))
+    idempotency = None if key is None else Idempotency(key, request_hash(body, score))
+    if once is not None:
+        idempotency = Idempotency(_ONCE + once, sha256(once.encode()).digest())
     entry = Entry(who.workspace_id, to_us(desk.store.now()), body, score)
     log_id = await desk.sender.append(Submission((entry,), idempotency))
     return LoggedRequest(
@@ -118,7 +125,8 @@ async def _link(links: PromptLinks, workspace_id: int, fields: dict[str, Any]) -
     return link
 
 
-def _request_hash(body: bytes, score: Score | None) -> bytes:
+def request_hash(body: bytes, score: Score | None) -> bytes:
+    """What makes two calls of E1 the same."""
     said = b"" if score is None else f"\n{score.score} {score.name}".encode()
     return sha256(body + said).digest()
 

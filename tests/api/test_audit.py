@@ -97,6 +97,8 @@ UNTOLD = {
             "post /track-group",
             "post /create-group",
             "post /track-request",
+            "post /api/public/v2/requests/batch",
+            "post /v1/traces",
         ),
         "said of a log, by machines and as often as logs come",
     ),
