@@ -17,19 +17,41 @@ Shape = TypeVar("Shape")
 _MAYBE_HUGE = re.compile(rb"\d[eE]\+?\d{3}|\d{309}")
 
 
-def load_json(body: bytes) -> Any:
+def load_json(body: bytes, *, deep: bool = False) -> Any:
     """Read a JSON text; NaN, infinite numbers, lone surrogates and nesting over 200 are no JSON here.
+
+    `deep` lets it be nested as deep as filter groups may be.
 
     Raises:
         Malformed: it is none; the message says where.
+        Invalid: it is nested too deep even so.
     """
     try:
         value = from_json(body, allow_inf_nan=False)
     except ValueError as error:
+        if deep and "recursion limit" in str(error):
+            return _load_deep(body)
         raise Malformed(f"The body is no valid JSON: {error}") from error
     if _MAYBE_HUGE.search(body) and _has_infinite(value):
         raise Malformed("The body is no valid JSON: a number is too large")
     return value
+
+
+def _load_deep(body: bytes) -> Any:
+    try:
+        value = json.loads(body, parse_constant=_refuse)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise Invalid(Problem(("body",), "is nested too deep", "too_long")) from error
+    except ValueError as error:
+        raise Malformed(f"The body is no valid JSON: {error}") from error
+    if _has_infinite(value):
+        raise Malformed("The body is no valid JSON: a number is too large")
+    return value
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no number")
 
 
 def validate_json(adapter: TypeAdapter[Shape], body: bytes) -> Shape:
@@ -88,10 +110,10 @@ def _has_lone_surrogate(body: bytes) -> bool:
     return False
 
 
-def keep_json(request: Request, body: bytes) -> None:
+def keep_json(request: Request, body: bytes, *, deep: bool = False) -> None:
     """Read the body and keep it where the framework will look for it, if it says that it is JSON."""
     if body and "json" in request.headers.get("content-type", ""):
-        request._json = load_json(body)  # noqa: SLF001 - where starlette itself keeps a body that was parsed
+        request._json = load_json(body, deep=deep)  # noqa: SLF001 - where starlette itself keeps a body that was parsed
 
 
 def _has_infinite(value: Any) -> bool:

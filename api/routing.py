@@ -27,7 +27,7 @@ class Needs:
     `path` raises NotFound when an id of the path is unknown to the caller's workspace. A route with
     `streams_body` reads its own body; `max_body_bytes` replaces the setting's limit. With `key_in_body` the
     key may stand in the body as `api_key`, so that the body is read first; with `bearer` it may be the token
-    of the header Authorization.
+    of the header Authorization. `deep_json` lets a body be nested as deep as filter groups may be.
     """
 
     scope: str
@@ -36,6 +36,7 @@ class Needs:
     max_body_bytes: int | None = None
     key_in_body: bool = False
     bearer: bool = False
+    deep_json: bool = False
 
 
 def needs(
@@ -46,11 +47,13 @@ def needs(
     max_body_bytes: int | None = None,
     key_in_body: bool = False,
     bearer: bool = False,
+    deep_json: bool = False,
 ) -> Callable[[Endpoint], Endpoint]:
     """Declare a route's needs; every guarded route must."""
 
     def declare(endpoint: Endpoint) -> Endpoint:
-        vars(endpoint)["__needs__"] = Needs(scope, path, streams_body, max_body_bytes, key_in_body, bearer)
+        declared = Needs(scope, path, streams_body, max_body_bytes, key_in_body, bearer, deep_json)
+        vars(endpoint)["__needs__"] = declared
         return endpoint
 
     return declare
@@ -83,7 +86,7 @@ class GuardedRoute(APIRoute):
                 limit = declared.max_body_bytes or service.settings.max_body_bytes
                 if not declared.key_in_body:
                     await read_body(request, limit, service.settings.body_idle_s)
-                keep_json(request, await request.body())
+                keep_json(request, await request.body(), deep=declared.deep_json)
             return await handle(request)
 
         return guarded

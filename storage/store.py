@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
+from storage.engine.log_lake import LogLake
 from storage.engine.migrate import migrate
 from storage.engine.rows.prompts import Bodies, Expansions, remembered_bodies, remembered_expansions
 from storage.engine.sandbox.pool import Pool
@@ -32,6 +33,7 @@ class Store:
     segments: SegmentReader
     snapshots: Snapshots
     sandbox: Pool
+    lake: LogLake
     cell_key: bytes = field(repr=False)
     cursor_key: bytes = field(repr=False)
     prompt_bodies: Bodies = field(default_factory=remembered_bodies, repr=False)
@@ -41,6 +43,7 @@ class Store:
 
     def close(self) -> None:
         self.sandbox.close()
+        self.lake.close()
         self.catalog.close()
         self.logs.close()
 
@@ -70,6 +73,7 @@ def open_store(
         segments=SegmentReader(data),
         snapshots=Snapshots(),
         sandbox=Pool(),
+        lake=LogLake(),
         cell_key=secret(catalog, "cell_key"),
         cursor_key=secret(catalog, "cursor_key"),
         now=now,

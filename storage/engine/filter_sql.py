@@ -30,14 +30,22 @@ def _joined(blocks: str) -> str:
 
 
 _MESSAGES = f"list_transform(m.messages, lambda one: '[' || one.role || ']: ' || {_joined('one.content')})"
-INPUT_TEXT = (
-    f"(SELECT CASE m.type WHEN 'chat' THEN array_to_string({_MESSAGES}, chr(10) || chr(10)) "  # noqa: S608
-    f"ELSE '[user]: ' || {_joined('m.content')} END FROM (SELECT json_transform(input, '{_INPUT}') AS m))"
-)
 _CONTENTS = "flatten(list_transform(m.messages, lambda one: one.content))"
-OUTPUT_TEXT = (
-    f"(SELECT CASE m.type WHEN 'chat' THEN {_joined(_CONTENTS)} ELSE {_joined('m.content')} END "  # noqa: S608
-    f"FROM (SELECT json_transform(output, '{_OUTPUT}') AS m))"
+
+
+def _let(value: str, result: str) -> str:
+    """An expression of `m`, a value. It is no subquery: those are made of every row, asked for or not."""
+    return f"list_transform([{value}], lambda m: {result})[1]"
+
+
+INPUT_TEXT = _let(
+    f"json_transform(input, '{_INPUT}')",
+    f"CASE m.type WHEN 'chat' THEN array_to_string({_MESSAGES}, chr(10) || chr(10)) "
+    f"ELSE '[user]: ' || {_joined('m.content')} END",
+)
+OUTPUT_TEXT = _let(
+    f"json_transform(output, '{_OUTPUT}')",
+    f"CASE m.type WHEN 'chat' THEN {_joined(_CONTENTS)} ELSE {_joined('m.content')} END",
 )
 # A role that no message names: a completion is shown as a message of its user.
 _IMPLIED = "user"

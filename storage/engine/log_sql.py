@@ -101,6 +101,15 @@ def latest_scores(relation: str) -> str:
     )
 
 
+def scores_of(paths: Sequence[str], unflushed: str | None) -> str:
+    """SELECT of the scores that count now, from files and a relation of `arrow_scores`."""
+    files = ", ".join(quoted(path) for path in paths)
+    sources = [f"SELECT * FROM read_parquet([{files}])"] if paths else []  # noqa: S608
+    if unflushed:
+        sources.append(spread_scores(unflushed))
+    return latest_scores(" UNION ALL ".join(sources)) if sources else empty(SCORE_COLUMNS)
+
+
 def arrow_tail(rows: Sequence[TailRow]) -> "pa.Table":
     """The tail as DuckDB takes it: id, created_us, body."""
     import pyarrow as pa  # noqa: PLC0415

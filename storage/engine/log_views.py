@@ -8,7 +8,7 @@ from uuid import UUID
 import duckdb
 import pyarrow.parquet as pq
 
-from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS, SCORE_COLUMNS
+from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS
 from storage.domain.log_deletions import NOTHING_GONE, Gone
 from storage.engine.data_root import DataRoot
 from storage.engine.log_patches import NONE, Patches
@@ -17,11 +17,10 @@ from storage.engine.log_sql import (
     arrow_ids,
     duck,
     empty,
-    latest_scores,
     present,
     quoted,
+    scores_of,
     segments,
-    spread_scores,
 )
 from storage.engine.rows.log_segments import LOGS, SCORES, Segment
 
@@ -129,7 +128,7 @@ def create_views(
     if unflushed:
         newest = patches.joined(unflushed.logs) if patches.rows else unflushed.logs
         logs = f"{logs} UNION ALL {newest}"
-    scores = _scores(_paths(data, named, SCORES), unflushed)
+    scores = scores_of(_paths(data, named, SCORES), unflushed.scores if unflushed else None)
     counted = None
     if deleted.gone != NOTHING_GONE:
         logs = f"SELECT * FROM ({logs}) WHERE {deleted.test('id')}"  # noqa: S608
@@ -157,14 +156,6 @@ def _logs(data: DataRoot, named: Sequence[Segment], patches: Patches) -> str:
 
 def _paths(data: DataRoot, named: Sequence[Segment], kind: str) -> list[str]:
     return [str(data.path(segment.key)) for segment in named if segment.kind == kind]
-
-
-def _scores(paths: Sequence[str], unflushed: Unflushed | None) -> str:
-    files = ", ".join(quoted(path) for path in paths)
-    sources = [f"SELECT * FROM read_parquet([{files}])"] if paths else []  # noqa: S608
-    if unflushed:
-        sources.append(spread_scores(unflushed.scores))
-    return latest_scores(" UNION ALL ".join(sources)) if sources else empty(SCORE_COLUMNS)
 
 
 def _as_of(

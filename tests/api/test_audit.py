@@ -83,6 +83,8 @@ BEFORE: dict[str, tuple[str, str]] = {
 }
 UNTOLD = {
     "post /log-request": "a log is its own record, of which there are thousands a second",
+    "post /api/public/v2/requests/search": "reads",
+    "post /api/public/v2/requests/analytics": "reads",
     "post /prompt-templates/{identifier}": "reads: fills in variables",
     **dict.fromkeys(
         (

@@ -1,0 +1,88 @@
+"""Relations over the logs of one moment: files and tail, with patches and, if asked for, facts of answers."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from storage.domain.log_columns import LOG_COLUMNS
+from storage.engine.data_root import DataRoot
+from storage.engine.facet_sql import FACET_COLUMNS, FACET_NAMES, with_facets
+from storage.engine.log_reader import LogMoment
+from storage.engine.log_sql import LOG_NAMES, arrow_tail, quoted, spread
+from storage.engine.lru import Lru
+from storage.engine.rows.log_segments import Segment
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TAIL = "log_tail_"
+_HAS_FACETS: Lru[str, bool] = Lru(100_000)
+
+
+class LogParts:
+    """SELECTs of the promised columns; with `facets` also those of answers. `TAIL` is to be registered."""
+
+    def __init__(self, data: DataRoot, moment: LogMoment, *, facets: bool) -> None:
+        self._data = data
+        self.moment = moment
+        self._facets = facets
+
+    def of_files(self, files: Sequence[Segment]) -> str:
+        """SELECT over some files, with `file_`, the path that each comes from."""
+        if not self._facets:
+            return self._patched(self._read(files, LOG_NAMES), files)
+        having = [one for one in files if self._has_facets(one)]
+        lacking = [one for one in files if one not in having]
+        selects = []
+        if having:
+            selects.append(self._patched(self._read(having, f"{LOG_NAMES}, {FACET_NAMES}"), having))
+        if lacking:
+            selects.append(self._patched(with_facets(self._read(lacking, LOG_NAMES)), lacking))
+        return " UNION ALL BY NAME ".join(selects)
+
+    def of_tail(self) -> str:
+        """SELECT over the tail."""
+        tail = self.moment.tail
+        select = f"SELECT *, NULL AS file_ FROM ({spread(TAIL)})"  # noqa: S608
+        if self._facets:
+            select = with_facets(select)
+        if not tail:
+            return select
+        return self.moment.patches.over(select, first_id=tail[0].id, last_id=tail[-1].id)
+
+    def over(self, files: Sequence[Segment], *, tail: bool) -> str:
+        """SELECT over some files and, if said so, the tail."""
+        selects = [self.of_files(files)] if files else []
+        if tail or not selects:
+            selects.append(self.of_tail())
+        return " UNION ALL BY NAME ".join(selects)
+
+    def path(self, segment: Segment) -> str:
+        return str(self._data.path(segment.key))
+
+    def tail_rows(self) -> "pa.Table":
+        """What is to be registered as `TAIL`."""
+        return arrow_tail(self.moment.tail)
+
+    def _read(self, files: Sequence[Segment], names: str) -> str:
+        paths = ", ".join(quoted(self.path(one)) for one in files)
+        return f"SELECT {names}, filename AS file_ FROM read_parquet([{paths}])"  # noqa: S608
+
+    def _patched(self, select: str, files: Sequence[Segment]) -> str:
+        first_id, last_id = min(one.first_id for one in files), max(one.last_id for one in files)
+        return self.moment.patches.over(select, first_id=first_id, last_id=last_id)
+
+    def _has_facets(self, segment: Segment) -> bool:
+        def look() -> bool:
+            import pyarrow.parquet as pq  # noqa: PLC0415
+
+            return set(FACET_COLUMNS) <= set(pq.read_schema(self.path(segment)).names)
+
+        return _HAS_FACETS.get(segment.key, look)
+
+
+NARROW = tuple(
+    column.name
+    for column in LOG_COLUMNS
+    if column.name not in {"parameters", "prompt_input_variables", "input", "output"}
+)
+"""Columns that a list of logs shows; the others come by id."""
