@@ -14,7 +14,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.bench import beside, idle, import_file, ingest, latency, start, templates, webhooks
+from tests.bench import (
+    beside,
+    folders,
+    idle,
+    import_file,
+    ingest,
+    latency,
+    start,
+    templates,
+    webhooks,
+)
 from tests.bench.measure import Bench, MissingTool, machine
 
 BENCHES: dict[str, Callable[[Bench], None]] = {
@@ -25,6 +35,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "import_file": import_file.run,
     "webhooks": webhooks.run,
     "templates": templates.run,
+    "folders": folders.run,
     "idle": idle.run,
 }
 
