@@ -100,8 +100,11 @@ def move_entities(store: Store, who: Principal, entities: Sequence[EntityRef], f
         if moving:
             check_not_within(connection, moving, folder_id, _FIELD)
             check_free_names(connection, who, moving, folder_id)
+        now = store.now()
         for kind, places in before.items():
-            _put(connection, store, who, kind, places, folder_id)
+            moved = [entity_id for entity_id, place in places.items() if place != folder_id]
+            put_in_folder(connection, kind, moved, folder_id, now)
+            _record_moves(connection, store, who, kind, {id_: places[id_] for id_ in moved}, folder_id)
         if moving:
             check_depth(connection, moving, folder_id, _FIELD)
     # a snippet is a prompt: named as both, it is still one
@@ -119,18 +122,16 @@ def _require_all(
     return found
 
 
-def _put(
+def _record_moves(
     connection: Connection,
     store: Store,
     who: Principal,
     kind: EntityType,
-    places: Mapping[int, int | None],
+    moved_from: Mapping[int, int | None],
     folder_id: int | None,
 ) -> None:
-    moved = [entity_id for entity_id, place in places.items() if place != folder_id]
-    put_in_folder(connection, kind, moved, folder_id, store.now())
-    for entity_id in moved:
-        details = {"folder_id": folder_id, "from": places[entity_id]}
+    for entity_id, place in moved_from.items():
+        details = {"folder_id": folder_id, "from": place}
         record_audit(
             connection, store, who, action="move", kind=kind.kind, entity_id=entity_id, details=details
         )

@@ -1,5 +1,6 @@
 """Workflows: saved as numbered versions, found by name or id, listed (E27), deleted."""
 
+from datetime import datetime
 from typing import Any
 
 from storage.audit import record_audit
@@ -41,7 +42,7 @@ def save_workflow(store: Store, who: Principal, saved: SavedWorkflow) -> Workflo
     now = store.now()
     with store.catalog.transaction() as connection:
         check_folder(connection, who, saved.folder_id)
-        workflow_id, number = _next_version(connection, store, who, saved)
+        workflow_id, number = _next_version(connection, who, saved, now)
         version_id = insert_workflow_version(
             connection,
             {
@@ -76,10 +77,9 @@ def save_workflow(store: Store, who: Principal, saved: SavedWorkflow) -> Workflo
 
 
 def _next_version(
-    connection: Connection, store: Store, who: Principal, saved: SavedWorkflow
+    connection: Connection, who: Principal, saved: SavedWorkflow, now: datetime
 ) -> tuple[int, int]:
     """Return the workflow that the version is of, made where it may be, and the version's number."""
-    now = store.now()
     given: dict[str, Any] = {"updated_at": now}
     if saved.folder_id is not None:
         given["folder_id"] = saved.folder_id
