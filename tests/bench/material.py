@@ -40,6 +40,8 @@ _WORDS = [
 ]
 # Headers of the large file; `text` columns hold sentences with commas and quotes.
 _HEADER = ("id", "question", "answer", "model", "score", "language", "notes", "source")
+_MODELS = ["gpt-4o-mini", "gpt-4o", "claude-sonnet", "mistral-small"]
+_ROWS_AT_ONCE, _MAX_ROW_BYTES = 200, 1_200
 
 
 def sentence(rng: random.Random, words: int) -> str:
@@ -90,32 +92,57 @@ def small_csv(rows: int = 10) -> bytes:
 
 
 def write_large_csv(path: Path, size: int) -> int:
-    """Write a CSV of about `size` bytes, never over; return its data rows."""
+    """Write a CSV of about `size` bytes, never over; return its data rows.
+
+    Its texts are put together from many sentences of many words, as people's are: a file of few different
+    lines would measure a cache, not a parser and a compressor.
+    """
     rng = random.Random(13)
-    lines = []
-    for _ in range(2_000):
-        out = io.StringIO()
-        csv.writer(out).writerow(
-            [
-                f'{sentence(rng, 14)[:-1]}, "{rng.choice(_WORDS)}"?',
-                sentence(rng, 30),
-                "gpt-4o-mini",
-                round(rng.random(), 4),
-                rng.choice(["en", "de", "fr"]),
-                sentence(rng, 6),
-                f"https://example.org/{rng.randrange(10**9)}",
-            ]
-        )
-        lines.append(out.getvalue().encode())
-    written = rows = 0
-    with path.open("wb") as file:
-        written += file.write((",".join(_HEADER) + "\r\n").encode())
-        while True:
-            line = b"%d," % rows + lines[rows % len(lines)]
-            if written + len(line) > size:
-                return rows
-            written += file.write(line)
-            rows += 1
+    sentences = _many_sentences(rng, min(40_000, 1_000 + size // 1_000))
+    rows = 0
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerow(_HEADER)
+        while file.tell() < size - _ROWS_AT_ONCE * _MAX_ROW_BYTES:
+            writer.writerows(_large_row(rng, sentences, rows + i) for i in range(_ROWS_AT_ONCE))
+            rows += _ROWS_AT_ONCE
+    return rows
+
+
+def _many_sentences(rng: random.Random, count: int) -> list[str]:
+    syllables = [
+        "ka",
+        "ro",
+        "mi",
+        "sten",
+        "vel",
+        "tor",
+        "an",
+        "qui",
+        "bra",
+        "del",
+        "ou",
+        "fi",
+        "shar",
+        "lo",
+        "ent",
+    ]
+    words = ["".join(rng.choices(syllables, k=rng.randint(1, 4))) for _ in range(4_000)]
+    return [" ".join(rng.choices(words, k=rng.randint(6, 18))).capitalize() for _ in range(count)]
+
+
+def _large_row(rng: random.Random, sentences: list[str], number: int) -> list[object]:
+    question, first, second, note = rng.choices(sentences, k=4)
+    return [
+        number,
+        f'{question}, "{note[:12]}"?',
+        f"{first}. {second}, {rng.randrange(10**6)}.",
+        rng.choice(_MODELS),
+        round(rng.random(), 4),
+        rng.choice(["en", "de", "fr"]),
+        note,
+        f"https://example.org/{rng.randrange(10**9)}",
+    ]
 
 
 def file_source(name: str, content: bytes) -> dict[str, Any]:
