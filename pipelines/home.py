@@ -80,10 +80,26 @@ def commands(settings: Settings) -> dict[str, list[str]]:
             *["--host", "127.0.0.1", "--port", port, "--location-name", LOCATION, *quiet],
         ],
         "dagster-ui": [
-            *[*python, "dagster_webserver", "--workspace", workspace, "--host", settings.dagster_host],
+            *[
+                *python,
+                "pipelines.calm",
+                "dagster_webserver",
+                "--workspace",
+                workspace,
+                "--host",
+                settings.dagster_host,
+            ],
             *["--port", str(settings.dagster_port), *quiet],
         ],
-        "dagster-daemon": [*python, "dagster._daemon", "run", "--workspace", workspace, *quiet],
+        "dagster-daemon": [
+            *python,
+            "pipelines.calm",
+            "dagster._daemon",
+            "run",
+            "--workspace",
+            workspace,
+            *quiet,
+        ],
         "worker-host": [*python, "pipelines.worker"],
     }
     if settings.run_launcher != "warm":
