@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import random
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,6 @@ _WORDS = [
 # Headers of the large file; `text` columns hold sentences with commas and quotes.
 _HEADER = ("id", "question", "answer", "model", "score", "language", "notes", "source")
 _MODELS = ["gpt-4o-mini", "gpt-4o", "claude-sonnet", "mistral-small"]
-_ROWS_AT_ONCE, _MAX_ROW_BYTES = 200, 1_200
 
 
 def sentence(rng: random.Random, words: int) -> str:
@@ -99,14 +99,21 @@ def write_large_csv(path: Path, size: int) -> int:
     """
     rng = random.Random(13)
     sentences = _many_sentences(rng, min(40_000, 1_000 + size // 1_000))
-    rows = 0
+    rows, written = 0, 0
     with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\r\n")
-        writer.writerow(_HEADER)
-        while file.tell() < size - _ROWS_AT_ONCE * _MAX_ROW_BYTES:
-            writer.writerows(_large_row(rng, sentences, rows + i) for i in range(_ROWS_AT_ONCE))
-            rows += _ROWS_AT_ONCE
-    return rows
+        written += file.write(_csv_text([_HEADER]))
+        while True:
+            text = _csv_text([_large_row(rng, sentences, rows)])
+            if written + len(text) > size:
+                return rows
+            written += file.write(text)
+            rows += 1
+
+
+def _csv_text(rows: Iterable[Sequence[object]]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    return out.getvalue()
 
 
 def _many_sentences(rng: random.Random, count: int) -> list[str]:
