@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 
-from pipelines.columns import comparison, composition
+from pipelines.columns import code, comparison, composition, score
 from pipelines.columns.protocol import RunnerKind
 
 RUNNERS: Mapping[str, RunnerKind] = {
+    "code": code.KIND,
     "comparison": comparison.KIND,
     "composition": composition.KIND,
+    "score": score.KIND,
 }

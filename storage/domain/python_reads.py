@@ -26,8 +26,7 @@ def read_python(code: str) -> CodeReads:
 
 
 def _reads(tree: ast.AST) -> CodeReads:
-    titles: dict[str, None] = {}
-    known: set[int] = set()
+    titles: dict[ast.Name, str] = {}
     uses: list[ast.Name] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == _DATA:
@@ -36,9 +35,11 @@ def _reads(tree: ast.AST) -> CodeReads:
         found = _literal_use(node)
         if found is not None:
             title, name = found
-            titles[title] = None
-            known.add(id(name))
-    return CodeReads(tuple(titles), others=any(id(use) not in known for use in uses))
+            titles[name] = title
+    # the tree is walked level by level; titles go in the order of the text
+    uses.sort(key=lambda name: (name.lineno, name.col_offset))
+    named = dict.fromkeys(titles[use] for use in uses if use in titles)
+    return CodeReads(tuple(named), others=any(use not in titles for use in uses))
 
 
 def _literal_use(node: Any) -> tuple[str, ast.Name] | None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from storage.domain.cells import display_value
 from storage.domain.column_types.binding import SOURCES, Binder, ColumnType, config_schema
 from storage.domain.errors import InvalidConfig
 
@@ -55,9 +56,30 @@ def bind(config: dict[str, Any], binder: Binder) -> dict[str, Any]:
             raise InvalidConfig("config.weights: needs one weight a source")
         if not sum(config["weights"]):
             raise InvalidConfig("config.weights: one of them must be above 0")
+    for name in ("true_values", "false_values"):
+        if name in config and metric in OF_TWO:
+            raise InvalidConfig(f"config.{name}: does not go with {metric}, which compares two sources")
+    both = [text for text in _spelled(config, "true_values") if text in _spelled(config, "false_values")]
+    if both:
+        raise InvalidConfig(f"config.false_values: {both[0]} stands in `true_values` as well")
+    _check_threshold(metric, config.get("pass_threshold"))
     if "embedding" in config and metric != "cosine_similarity":
         raise InvalidConfig("config.embedding: goes with cosine_similarity")
     return {**config, "sources": binder.sources(config["sources"])}
+
+
+def _spelled(config: dict[str, Any], key: str) -> list[str | None]:
+    """The values of a list as they are shown: so they are compared with cells."""
+    return [display_value(value) for value in config.get(key, ())]
+
+
+def _check_threshold(metric: str, threshold: float | None) -> None:
+    if threshold is None or metric not in OF_TWO:
+        return
+    if threshold < 0:
+        raise InvalidConfig("config.pass_threshold: must be 0 or more")
+    if threshold > 1 and metric != "absolute_numeric_distance":
+        raise InvalidConfig(f"config.pass_threshold: must be 1 or less, as {metric} is")
 
 
 TYPE = ColumnType(SCHEMA, bind)

@@ -25,4 +25,22 @@ class Kind:
 
 
 JINJA2 = Kind("jinja2", "storage.engine.sandbox.inside.jinja2", requires=("minijinja",))
-PYTHON = Kind("python", "storage.engine.sandbox.inside.python", memory_bytes=512 * _MB, cpu_s=300)
+
+
+def _of_rows(language: str, *requires: str, memory_mb: int = 512) -> Kind:
+    """One over rows: a worker serves one operation, and may be asked a thousand times a minute."""
+    return Kind(
+        language.replace("_", " "),
+        f"storage.engine.sandbox.inside.{language}",
+        requires,
+        memory_bytes=memory_mb * _MB,
+        cpu_s=300,
+        max_frame_bytes=64 * _MB,
+        requests=100_000,
+    )
+
+
+JINJA2_ROWS = _of_rows("jinja2_rows", "minijinja")
+PYTHON = _of_rows("python")
+JAVASCRIPT = _of_rows("javascript", "_quickjs")
+SQL = _of_rows("sql", "duckdb", memory_mb=1024)

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from time import monotonic
 from typing import Any
@@ -9,11 +10,12 @@ from typing import Any
 from storage.domain.errors import InvalidConfig, LimitReached, Unavailable, Unguarded
 from storage.domain.walls import Wall, fallen
 from storage.engine.sandbox.channel import WorkerGone
-from storage.engine.sandbox.inside.frames import FrameTooLarge, decode, encode
+from storage.engine.sandbox.inside.frames import FrameTooLarge, decode, encode, pack
 from storage.engine.sandbox.kinds import Kind
 from storage.engine.sandbox.launch import launch
 
 _START_S = 30.0
+_VALUE = b'{"value":'  # how an answer begins that is neither a problem nor a limit
 
 
 class Worker:
@@ -84,24 +86,49 @@ class Worker:
             LimitReached: it met a limit of time, memory or size.
             InvalidConfig: the request itself is over the size of a frame.
         """
-        frame = self._framed(request)
+        return self._value_of(self._heard(self._exchange(self._framed(request))))
+
+    def ask_rows(self, header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
+        """Have the evaluator answer a packed request; return the answer as it was spelled.
+
+        Raises:
+            FrameTooLarge: the request is over the size of a frame; nothing was sent.
+            Refused, LimitReached: as `ask`.
+        """
+        body = self._exchange(pack(header, parts, self.kind.max_frame_bytes))
+        if body.startswith(_VALUE):
+            return body[len(_VALUE) : -1]
+        self._value_of(self._heard(body))
+        raise self.distrust()
+
+    def distrust(self) -> LimitReached:
+        """End the worker, because what it said cannot be read; return what to raise."""
+        return self._over("output")
+
+    def _exchange(self, frame: bytes) -> bytes:
         started = monotonic()
         self.at_rest = False
         try:
             self._channel.send(frame, started + self.kind.wall_s)
-            answer = decode(self._channel.receive(started + self.kind.wall_s))
+            body = self._channel.receive(started + self.kind.wall_s)
         except TimeoutError:
             raise self._over("time") from None
         except WorkerGone:
             self._process.wait()
             by_system = self._process.returncode in {-signal.SIGKILL, -signal.SIGXCPU}
             raise self._over("system" if by_system else "memory") from None
-        except (FrameTooLarge, ValueError, RecursionError):
+        except FrameTooLarge:
             raise self._over("output") from None
         self.busy_s += monotonic() - started
         self.answered += 1
         self.at_rest = True
-        return self._value_of(answer)
+        return body
+
+    def _heard(self, body: bytes) -> Any:
+        try:
+            return decode(body)
+        except (ValueError, RecursionError):
+            raise self._over("output") from None
 
     def end(self) -> None:
         """Kill the process and forget it."""

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from storage import sandbox
 from storage.domain.errors import LimitReached, Unavailable, Unguarded
 from storage.domain.walls import fallen
-from storage.engine.sandbox.kinds import JINJA2
+from storage.engine.sandbox.kinds import JAVASCRIPT, JINJA2, JINJA2_ROWS, PYTHON, SQL, Kind
 from storage.engine.sandbox.pool import Pool
 from tests.storage.sandbox.conftest import ATTACKER, kind_of
 
@@ -85,15 +86,34 @@ def test_a_mistake_of_an_evaluator_is_told_without_its_words(pool: Pool) -> None
 def test_doctor_is_told_which_walls_stand_and_what_follows_where_one_does_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert [finding.state for finding in sandbox.check_sandbox()] == ["ok"]
+    found = sandbox.check_sandbox()
+    assert [finding.state for finding in found] == ["ok"] * 4
+    assert [finding.sentence.split(" ")[0] for finding in found[1:]] == ["PYTHON", "JAVASCRIPT", "SQL"]
     monkeypatch.setattr(sandbox, "JINJA2", kind_of("no_kernel"))
     (finding,) = sandbox.check_sandbox()
     assert (finding.state, finding.part) == ("warning", "sandbox")
     assert "Function not implemented" in finding.sentence
-    assert "jinja2 templates are refused" in finding.advice
+    assert "jinja2 templates and code columns are refused" in finding.advice
     monkeypatch.setattr(sandbox, "JINJA2", kind_of("broken"))
     (finding,) = sandbox.check_sandbox()
     assert "did not start" in finding.sentence
+
+
+def test_doctor_is_told_which_engine_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = replace(SQL, requires=("duckdb_that_is_gone",))
+    monkeypatch.setattr(sandbox, "_KINDS", {**sandbox._KINDS, "SQL": missing})
+    *_, finding = sandbox.check_sandbox()
+    assert (finding.state, finding.advice) == ("warning", "SQL columns are refused; others work.")
+    assert "duckdb_that_is_gone" in finding.sentence
+
+
+@pytest.mark.parametrize("kind", [PYTHON, JAVASCRIPT, SQL, JINJA2_ROWS], ids=lambda kind: kind.name)
+def test_every_engine_stands_behind_every_wall(pool: Pool, kind: Kind) -> None:
+    with pool.lease(kind, 1) as worker:
+        assert {wall.name for wall in worker.walls()} == WALLS
+        status = Path(f"/proc/{worker.pid}/status").read_text()
+        facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        assert (facts["Seccomp"], facts["Threads"]) == ("2", "1")
 
 
 def test_the_walls_stand_for_a_user_without_rights_too() -> None:

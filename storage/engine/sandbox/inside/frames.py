@@ -1,7 +1,11 @@
-"""Frames between owner and worker: four bytes of length, then that many bytes of UTF-8 JSON."""
+"""Frames between owner and worker: four bytes of length, then that many bytes of UTF-8 JSON.
+
+A request about many rows is packed: a header, and JSON arrays that nobody on the way has to read.
+"""
 
 import json
 import os
+from collections.abc import Sequence
 from typing import Any
 
 HEADER_BYTES = 4
@@ -40,6 +44,30 @@ def decode(body: bytes) -> Any:
         ValueError: it is no UTF-8 JSON.
     """
     return json.loads(body.decode("utf-8", "surrogatepass"))
+
+
+def pack(header: dict[str, Any], parts: Sequence[bytes], max_bytes: int) -> bytes:
+    """Spell a header and the bytes that belong to it as a frame; the first byte is 0, as in no JSON.
+
+    Raises:
+        FrameTooLarge: it is over `max_bytes`.
+    """
+    text = json.dumps({**header, "sizes": [len(part) for part in parts]}).encode()
+    return frame_of(b"".join((b"\0", len(text).to_bytes(HEADER_BYTES, "big"), text, *parts)), max_bytes)
+
+
+def read_request(body: bytes) -> Any:
+    """Read the JSON value of a body, or the header of a packed one with its `parts`."""
+    if body[:1] != b"\0":
+        return decode(body)
+    start = 1 + HEADER_BYTES
+    at = start + int.from_bytes(body[1:start], "big")
+    header = decode(body[start:at])
+    header["parts"] = parts = []
+    for size in header.pop("sizes"):
+        parts.append(body[at : at + size])
+        at += size
+    return header
 
 
 def read_frame(fd: int, max_bytes: int) -> bytes | None:

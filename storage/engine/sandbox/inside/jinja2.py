@@ -50,18 +50,19 @@ def evaluate(request: Any) -> Any:
         Refusal: a text does not parse or does not render.
     """
     texts, rows = request["texts"], request["rows"]
-    environment = _environment()
+    environment = new_environment()
     if rows is None:
         return [_variables(environment, index, text) for index, text in enumerate(texts)]
     for index, text in enumerate(texts):
         try:
             environment.add_template(str(index), text)
         except TemplateError as error:
-            raise _refusal(error, index, text) from None
+            raise refusal_of(error, index, text) from None
     return [[_rendered(environment, index, text, row) for index, text in enumerate(texts)] for row in rows]
 
 
-def _environment() -> Environment:
+def new_environment() -> Environment:
+    """Return an environment without templates; each render has its ration."""
     # debug off: an error that shows the values of variables would carry them into messages and logs
     environment = Environment(
         fuel=FUEL, undefined_behavior="chainable", debug=False, finalizer=_spelled, keep_trailing_newline=True
@@ -78,7 +79,7 @@ def _rendered(environment: Environment, index: int, text: str, row: dict[str, An
     try:
         rendered = environment.render_template(str(index), **row)
     except TemplateError as error:
-        raise _refusal(error, index, text) from None
+        raise refusal_of(error, index, text) from None
     if len(rendered) > MAX_TEXT:
         raise Refusal({"text": index, "why": f"the text is over {MAX_TEXT} characters", "limit": True})
     return rendered
@@ -88,13 +89,14 @@ def _variables(environment: Environment, index: int, text: str) -> list[str]:
     try:
         names = environment.undeclared_variables_in_str(text) - _OWN_NAMES
     except TemplateError as error:
-        raise _refusal(error, index, text) from None
+        raise refusal_of(error, index, text) from None
     # a set comes without order; the first word of that name is where it is first seen
     seen = {word: None for word in _WORD.findall(text) if word in names}
     return [*seen, *sorted(names - seen.keys())]
 
 
-def _refusal(error: TemplateError, index: int, text: str) -> Refusal:
+def refusal_of(error: TemplateError, index: int, text: str) -> Refusal:
+    """Say what is wrong with a text, and where."""
     why = error.detail or error.message.partition(" (in ")[0]
     problem = {"text": index, "why": why, "line": error.line, "limit": error.kind == "OutOfFuel"}
     if error.range is not None:

@@ -1,7 +1,8 @@
 """The evaluator of Python code: the body of a function over `data`, by CPython itself, behind the walls.
 
-{"prepare": code} compiles it, and answers null; then {"rows": [{title: value}]} answers, for as many of the
-first rows as fit into half a second, [value] or {"error", "message", "line"}. A row has globals of its own.
+{"inspect": code} checks it and answers which titles it reads (`CodeReads`).
+{"prepare": code} compiles it, and answers null; then {"rows": number, "names": [title, ...]} with an array of
+values a name answers as `cells` says. A row has globals of its own.
 
 The modules named below can be imported, and nothing else: an import finds no file any more. `print` prints
 nowhere, the zone is UTC, and `random` is seeded anew in each worker.
@@ -11,10 +12,13 @@ import ast
 import builtins
 import importlib
 import json
-from time import monotonic
+from dataclasses import asdict
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]
 from types import CodeType, FunctionType, TracebackType
 from typing import Any, NoReturn, cast
 
+from storage.domain.python_reads import read_python
+from storage.engine.sandbox.inside.cells import CODE_ERROR, Cells
 from storage.engine.sandbox.inside.worker import Evaluator, Refusal
 
 MODULES = (
@@ -29,12 +33,8 @@ MODULES = (
     *("_strptime", "encodings.ascii", "encodings.cp1252", "encodings.idna", "encodings.latin_1"),
     *("encodings.punycode", "encodings.utf_16", "encodings.utf_32", "encodings.utf_8_sig", "linecache"),
 )
-MAX_VALUE = 8_388_608
 
 _FILE = "<code>"
-_BATCH_S = 0.5
-_LONGEST_MESSAGE = 1000
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 class Row(dict[str, Any]):
@@ -55,8 +55,9 @@ def evaluator() -> Evaluator:
         importlib.import_module(name)
     evaluate = _Evaluator()
     # what is loaded at first use is loaded now
+    evaluate({"inspect": "import hashlib, datetime\nreturn hashlib.sha256(b'x').hexdigest() + data['a']"})
     evaluate({"prepare": "import hashlib, datetime\nreturn hashlib.sha256(b'x').hexdigest()"})
-    evaluate({"rows": [{}]})
+    evaluate({"rows": 1, "names": [], "parts": []})
     return evaluate
 
 
@@ -65,22 +66,26 @@ class _Evaluator:
         self._code: CodeType | None = None
 
     def __call__(self, request: Any) -> Any:
+        if "inspect" in request:
+            compiled(request["inspect"])
+            return asdict(read_python(request["inspect"]))
         if "prepare" in request:
             self._code = compiled(request["prepare"])
             return None
         if self._code is None:
             raise Refusal({"why": "nothing was prepared"})
-        return self._evaluated(self._code, request["rows"])
+        return _evaluated(self._code, request)
 
-    def _evaluated(self, code: CodeType, rows: list[dict[str, Any]]) -> bytes:
-        until = monotonic() + _BATCH_S
-        parts: list[str] = []
-        for row in rows:
-            parts.append(_result(code, row))
-            if monotonic() > until:
-                break
-        # as UTF-8 may; half a surrogate pair is refused row by row
-        return f"[{','.join(parts)}]".encode()
+
+def _evaluated(code: CodeType, request: Any) -> bytes:
+    names, count = request["names"], request["rows"]
+    columns = [json.loads(part) for part in request["parts"]]
+    cells = Cells()
+    for values in zip(*columns, strict=True) if columns else [()] * count:
+        _evaluate(code, Row(zip(names, values, strict=True)), cells)
+        if cells.full:
+            break
+    return cells.spelled()
 
 
 def compiled(source: str) -> CodeType:
@@ -114,34 +119,38 @@ def _refuse(why: str, line: int | None = None, position: int | None = None) -> N
     raise Refusal({"why": why, "line": line, "position": position}) from None
 
 
-def _result(code: CodeType, row: dict[str, Any]) -> str:
+def _evaluate(code: CodeType, row: Row, cells: Cells) -> None:
     try:
-        value = FunctionType(code, {"__builtins__": builtins, "__name__": "cell"})(Row(row))
-        text = _ENCODER.encode(value)
+        value = FunctionType(code, {"__builtins__": builtins, "__name__": "cell"})(row)
+        text = "".join(_spell(value, 0))
         text.encode()
     except MemoryError:
         raise
     except BaseException as error:  # noqa: BLE001  also SystemExit is but an error of the row
-        return _error(error)
-    if len(text) > MAX_VALUE:
-        return _spelled("ValueError", f"the value is over {MAX_VALUE} characters as JSON", None)
-    return f"[{text}]"
+        _open.clear()
+        cells.fail(CODE_ERROR, _told(error), _line_of(error.__traceback__))
+    else:
+        cells.add(text)
 
 
-def _error(error: BaseException) -> str:
-    name, line = type(error).__name__, _line_of(error.__traceback__)
+def _told(error: BaseException) -> str:
     try:
-        message = str(error)[:_LONGEST_MESSAGE]
+        message = str(error)
     except MemoryError:
         raise
     except BaseException:  # noqa: BLE001  a __str__ of the tenant's
         message = ""
-    return _spelled(name, message, line)
+    name = type(error).__name__
+    return f"{name}: {message}" if message else name
 
 
-def _spelled(name: str, message: str, line: int | None) -> str:
-    fields = {"error": name, "message": message, "line": line}
-    return json.dumps(fields)  # ASCII: a message may hold what UTF-8 cannot
+def _no_json(value: Any) -> NoReturn:
+    raise TypeError(f"a cell is a JSON value; {type(value).__name__} is none")
+
+
+_open: dict[int, Any] = {}  # containers being spelled: one that holds itself is an error
+# as json.JSONEncoder makes it for every value anew, at the price of a small row
+_spell = c_make_encoder(_open, _no_json, encode_basestring, None, ":", ",", False, False, False)
 
 
 def _line_of(traceback: TracebackType | None) -> int | None:

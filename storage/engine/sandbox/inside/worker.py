@@ -15,10 +15,10 @@ from storage.domain.walls import Wall, fallen
 from storage.engine.sandbox.inside import confine, proof, seccomp
 from storage.engine.sandbox.inside.frames import (
     FrameTooLarge,
-    decode,
     encode,
     frame_of,
     read_frame,
+    read_request,
     write_frame,
 )
 from storage.engine.sandbox.inside.syscalls import find_machine
@@ -68,7 +68,7 @@ def _confine(orders: dict[str, Any]) -> tuple[Wall, ...]:
 
 def _answer(evaluate: Evaluator, body: bytes, max_bytes: int) -> bytes:
     try:
-        return _framed(evaluate(decode(body)), max_bytes)
+        return _framed(evaluate(read_request(body)), max_bytes)
     except Refusal as refusal:
         return encode({"problem": refusal.problem}, max_bytes)
     except Exception as error:  # noqa: BLE001  told by its kind alone: its text may hold the tenant's values
