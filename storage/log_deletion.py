@@ -8,6 +8,7 @@ from storage.audit import record_audit, record_operator_audit
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.domain.log_deletions import check_keep_days
+from storage.domain.prompts import MAX_INTEGER
 from storage.domain.request_logs import to_us
 from storage.engine.catalog import Connection
 from storage.engine.log_reader import count_logs, find_first_since, has_log
@@ -43,7 +44,7 @@ def delete_log(store: Store, who: Principal, log_id: int) -> None:
         NotFound: the workspace has no such log.
         Unavailable: nothing was deleted.
     """
-    if not has_log(store.logs, store.data, who.workspace_id, log_id):
+    if not 0 < log_id <= MAX_INTEGER or not has_log(store.logs, store.data, who.workspace_id, log_id):
         raise NotFound("No such request log")
     with store.catalog.transaction() as connection:
         record_audit(connection, store, who, action="delete", kind="request_log", entity_id=log_id)

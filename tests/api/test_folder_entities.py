@@ -345,3 +345,6 @@ def test_what_was_deleted_from_a_folder_lies_there_no_more(client: TestClient) -
     assert listed(client, folder_id=folder) == []
     assert client.delete(f"{FOLDERS}/{folder}").status_code == 200
     assert client.get(ENTITIES, params={"folder_id": folder}).status_code == 404
+    # what comes back after its folder is gone does so at the root
+    assert client.post(f"/api/public/v2/tables/{table}/undelete").status_code == 200
+    assert listed(client) == [("TABLE", table)]
