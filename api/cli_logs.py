@@ -7,6 +7,9 @@ import click
 from api.cli_store import open_store_or_exit
 from api.options import HOME
 from storage import log_deletion
+from storage.log_index import forget_broken_index, index_logs
+from storage.log_salvage import rebuild_manifest
+from storage.store import Store
 
 
 @click.command("keep-logs")
@@ -32,3 +35,13 @@ def delete_logs(home: Path | None, name: str) -> None:
     with open_store_or_exit(home) as store:
         count = log_deletion.delete_all_logs(store, name)
     click.echo(f"{count} logs deleted")
+
+
+def rebuild(store: Store, *, manifest: bool) -> None:
+    """Make the manifest anew from the files where asked, then the indexes that are lost."""
+    if manifest:
+        rebuilt = rebuild_manifest(store)
+        click.echo(f"{rebuilt.files} files named with {rebuilt.rows} logs; {rebuilt.scores} scores came back")
+    lost = forget_broken_index(store)
+    made = index_logs(store)
+    click.echo(f"{lost} indexes were lost; {made.segments} made")

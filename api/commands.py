@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from api import cli_logs, cli_sql
+from api import cli_backup, cli_logs, cli_sql
 from api.cli_store import open_store_or_exit
 from api.doctor import examine, say
 from api.options import HOME, settings_of
@@ -17,8 +17,14 @@ from storage.log_deletion import list_keeping
 
 @click.command()
 @HOME
-def doctor(home: Path | None) -> None:
+@click.option("--rebuild-logs", is_flag=True, help="Make the manifest of the logs anew from the files.")
+@click.option("--rebuild-index", is_flag=True, help="Make the indexes of the logs anew that are lost.")
+def doctor(home: Path | None, *, rebuild_logs: bool, rebuild_index: bool) -> None:
     """Look at installation, disk, storage, Dagster and processes; exit with 1 when something is broken."""
+    if rebuild_logs or rebuild_index:
+        with open_store_or_exit(home) as store:
+            cli_logs.rebuild(store, manifest=rebuild_logs)
+        return
     sys.exit(say(examine(settings_of(home=home))))
 
 
@@ -154,4 +160,11 @@ def sql(home: Path | None, workspace: str, kind: str | None, output: Path | None
             cli_sql.run(store, workspace, text, chosen, output)
 
 
-COMMANDS: tuple[click.Command, ...] = (doctor, keys, workspaces_group, sql)
+COMMANDS: tuple[click.Command, ...] = (
+    doctor,
+    keys,
+    workspaces_group,
+    sql,
+    cli_backup.backup,
+    cli_backup.restore,
+)

@@ -93,7 +93,8 @@ def _write(
     if first is None:
         return None
     blank = blank_segment(new_id, old[0].workspace_id, old[0].kind, (first, last), now_us, folder=folder)
-    return write_segment(connection, data, query, blank)
+    span = (min(one.first_id for one in old), max(one.last_id for one in old))
+    return write_segment(connection, data, query, blank, instead_of=span)
 
 
 def _count(connection: duckdb.DuckDBPyConnection, query: str) -> int:

@@ -1,5 +1,6 @@
 """Files of logs and scores: written whole before they are named, checked against what the manifest says."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -24,7 +25,8 @@ Row = TypeVar("Row", TailRow, ScoreRow)
 
 FOLDER = "logs"
 ROW_GROUP_ROWS = 4096
-_OPTIONS = f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
+TOLD = "promptlake"
+"""The key of a file's own metadata under which it says which ids it stands for, and when it was made."""
 _READ_BYTES = 1_048_576
 _SCORE_QUERY = f"{spread_scores('rows_')} ORDER BY change"
 
@@ -100,15 +102,28 @@ def blank_segment(
 
 
 def write_segment(
-    connection: duckdb.DuckDBPyConnection, data: DataRoot, query: str, blank: Segment
+    connection: duckdb.DuckDBPyConnection,
+    data: DataRoot,
+    query: str,
+    blank: Segment,
+    *,
+    instead_of: tuple[int, int] | None = None,
 ) -> Segment:
     """Write what a query answers as the file of a segment; nothing names it yet.
+
+    `instead_of`: the first and last id of the files that it replaces; else its own.
 
     Raises:
         Unavailable: the disk is full.
     """
     with data.writing(blank.key) as path:
-        copied = connection.execute(f"COPY ({query}) TO {quoted(str(path))} {_OPTIONS}").fetchone()
+        first_id, last_id = instead_of or (blank.first_id, blank.last_id)
+        told = json.dumps({"first_id": first_id, "last_id": last_id, "made_us": blank.created_us})
+        options = (
+            f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}, "
+            f"KV_METADATA {{{TOLD}: {quoted(told)}}})"
+        )
+        copied = connection.execute(f"COPY ({query}) TO {quoted(str(path))} {options}").fetchone()
         size, digest = path.stat().st_size, file_sha256(path)
     return replace(blank, rows=int(copied[0]) if copied else 0, bytes=size, sha256=digest)
 

@@ -230,6 +230,11 @@ def release_lease(connection: Connection, name: str, owner: str) -> None:
     connection.execute(log_leases.update().where(where).values(until_us=0))
 
 
+def release_all_leases(connection: Connection) -> None:
+    """Release what was held where the database came from."""
+    connection.execute(log_leases.delete())
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What a view file shows: logs, scores and patches up to a number, and which change of the manifest."""

@@ -53,3 +53,8 @@ def select_segments(connection: Connection, sheet_no: int) -> dict[str, SegmentR
 def select_known_keys(connection: Connection, keys: list[str]) -> set[str]:
     """Return which of the keys the catalog knows."""
     return set(connection.execute(sa.select(segments.c.key).where(segments.c.key.in_(keys))).scalars())
+
+
+def select_all_keys(connection: Connection) -> list[str]:
+    """The keys of all files of sheets."""
+    return list(connection.execute(sa.select(segments.c.key)).scalars())

@@ -1,9 +1,12 @@
-"""Deleting a logged request over HTTP, and the commands over a workspace's logs."""
+"""Deleting a logged request over HTTP, and the commands over logs: keep, delete, back up, rebuild."""
+
+from pathlib import Path
 
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from api.cli import main
+from storage.log_flush import flush_logs
 from storage.settings import Settings
 from storage.store import Store
 from storage.workspaces import create_key
@@ -52,3 +55,24 @@ def test_the_commands_keep_and_delete_logs(client: TestClient, settings: Setting
     assert client.get(f"{REQUESTS}/1").status_code == 404
     told = client.get("/api/public/v2/audit", params={"kind": "request_log"}).json()["data"]
     assert [entry["action"] for entry in told] == ["delete", "update", "update"]
+
+
+def test_a_backup_comes_back_and_the_manifest_is_rebuilt(
+    client: TestClient, settings: Settings, store: Store, tmp_path: Path
+) -> None:
+    def said(*arguments: str, home: Path = settings.home) -> str:
+        result = CliRunner().invoke(main, [*arguments, "--home", str(home)])
+        return f"{result.exit_code} {result.output}"
+
+    for _ in range(3):
+        client.post("/log-request", json=exchange())
+    flush_logs(store)
+    folder, home = tmp_path / "backup", tmp_path / "elsewhere"
+    assert said("backup", str(folder)).startswith(f"0 {folder}: ")
+    assert "is not empty" in said("backup", str(folder))
+    assert "logs before id 4; of 20" in said("restore", str(folder), home=home)
+    assert said("restore", str(folder), home=home).startswith("1 Error: ")
+    assert said("sql", "SELECT count(*) AS n FROM request_logs", "--format", "csv", home=home) == "0 n\n3\n"
+    assert said("doctor", "--rebuild-logs", home=home).startswith("0 1 files named with 3 logs; 0 scores")
+    assert "0 indexes were lost" in said("doctor", "--rebuild-index", home=home)
+    assert said("restore", str(tmp_path), home=tmp_path / "third").startswith("1 Error: ")
