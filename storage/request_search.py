@@ -10,7 +10,7 @@ from typing import Any
 from storage.domain.filters import EVERYTHING, Filter, Group, OneOf, fields_of, leaves
 from storage.domain.keys import Principal
 from storage.domain.request_logs import DEFAULT_SCORE_NAME, iso_us, to_us
-from storage.engine.filter_sql import Condition, condition_of, words_condition
+from storage.engine.filter_sql import EVERY_LOG, Condition, condition_of
 from storage.engine.log_search import Asked, LogSearch, Sort, open_search
 from storage.engine.rows.scores import select_scores_of_many
 from storage.prompt_links import list_labelled
@@ -84,13 +84,13 @@ def analyze_requests(store: Store, who: Principal, query: SearchQuery) -> dict[s
     Of the series at most the newest 10,000 are given.
     """
     with searching(store, who.workspace_id, query) as search:
-        select, condition = search.everything()
+        matching, parameters = search.matching()
         grouped = (
             f"SELECT {_SUMS}, CAST(request_start_time AS DATE) AS day, model, grouping(day) AS whole "  # noqa: S608
-            f"FROM ({select}) WHERE {condition.sql} GROUP BY GROUPING SETS ((), (day, model)) "
+            f"FROM ({matching}) GROUP BY GROUPING SETS ((), (day, model)) "
             f"ORDER BY whole DESC, day DESC, model LIMIT {MOST_SERIES + 1:d}"
         )
-        found = search.fetch(grouped, condition.parameters)
+        found = search.fetch(grouped, parameters)
     totals, *series = found
     return {
         "totals": _sums(totals),
@@ -122,14 +122,20 @@ def _sums(row: Sequence[Any]) -> dict[str, Any]:
 
 @contextmanager
 def searching(
-    store: Store, workspace_id: int, query: SearchQuery, *, also: Condition | None = None
+    store: Store,
+    workspace_id: int,
+    query: SearchQuery,
+    *,
+    also: Condition | None = None,
+    facets: bool = False,
 ) -> Iterator[LogSearch]:
-    """Open a search for a block, over the logs as they stand now."""
-    condition = condition_of(query.group, _labelled(store, workspace_id, query.group))
-    condition = condition.also(words_condition(query.words))
+    """Open a search for a block, over the logs as they stand now; `facets`: facts of answers are read."""
     asked = Asked(
-        condition if also is None else also.also(condition),
-        facets=not OF_ANSWERS.isdisjoint(fields_of(query.group)),
+        condition_of(query.group, _labelled(store, workspace_id, query.group)),
+        query.group,
+        EVERY_LOG if also is None else also,
+        query.words,
+        facets=facets or not OF_ANSWERS.isdisjoint(fields_of(query.group)),
         scores="score" in fields_of(query.group),
         through=query.as_of,
     )

@@ -100,7 +100,7 @@ def words_condition(words: Sequence[str]) -> Condition:
 
 
 def _word(word: str) -> Condition:
-    begins = rf"(?i)(?:\A|[^\p{{L}}\p{{N}}]){_literal(word)}"
+    begins = rf"(?i)(?:\A|[^\p{{L}}\p{{N}}]){as_pattern(word)}"
     texts = f"(regexp_matches({INPUT_TEXT}, ?) OR regexp_matches({OUTPUT_TEXT}, ?))"
     found = Condition(texts, [begins, begins])
     return _looked_for(word, ("input", "output"), found)
@@ -111,11 +111,11 @@ def _looked_for(word: str, columns: Sequence[str], found: Condition) -> Conditio
     if fold(word) in _IMPLIED:
         return found
     raw = " OR ".join(f"regexp_matches({column}, ?)" for column in columns)
-    looked = [f"(?i){_literal(word)}"] * len(columns)
+    looked = [f"(?i){as_pattern(word)}"] * len(columns)
     return Condition(f"CASE WHEN {raw} THEN {found.sql} ELSE false END", [*looked, *found.parameters])
 
 
-def _literal(text: str) -> str:
+def as_pattern(text: str) -> str:
     r"""Spell a text as a pattern of RE2 that means just it; \x{...} has no other meaning."""
     return "".join(char if char.isalnum() else rf"\x{{{ord(char):x}}}" for char in text)
 
@@ -188,7 +188,7 @@ def _has(value: str, own: list[Any], test: Holds) -> Condition:
     if not test.text:
         return Condition(f"{value} IS NOT NULL", own)
     start, end = (r"\A" if test.place == "start" else ""), (r"\z" if test.place == "end" else "")
-    return Condition(f"regexp_matches({value}, ?)", [*own, f"(?i){start}{_literal(test.text)}{end}"])
+    return Condition(f"regexp_matches({value}, ?)", [*own, f"(?i){start}{as_pattern(test.text)}{end}"])
 
 
 def _of_text(text: str, column: str, test: Test) -> Condition:

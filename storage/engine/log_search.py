@@ -1,24 +1,30 @@
 """Search of request logs: how many match, which in an order, what is shown of them, all at one moment.
 
 Files never change, so how many logs of one match is asked once; a page then reads only the files that it
-comes from. Narrow columns of a page are read by id, after its ids are known.
+comes from, and their narrow columns by id. Dictionaries of values tell which files need not be read at all,
+indexes of words which logs hold a word; files that have neither yet are read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+from storage.domain.filters import EVERYTHING, Group
 from storage.domain.log_deletions import NOTHING_GONE
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
-from storage.engine.filter_sql import EVERY_LOG, SCORES_NOW, Condition
+from storage.engine.filter_sql import EVERY_LOG, SCORES_NOW, Condition, words_condition
+from storage.engine.log_hints import hinted_counts, hints_of
 from storage.engine.log_lake import LogLake
 from storage.engine.log_parts import NARROW, TAIL, LogParts
 from storage.engine.log_reader import read_moment
 from storage.engine.log_sql import arrow_ids, present, scores_of
+from storage.engine.log_words import is_exact, words_query
+from storage.engine.rows.log_companions import VALUES, WORDS, select_companions
 from storage.engine.rows.log_segments import SCORES, Segment, select_changed_scores, select_segments
 
 if TYPE_CHECKING:
@@ -33,20 +39,38 @@ SORTS = {
     "status": "status",
 }
 _MANY = 2**31 - 1
+_HITS = "log_word_hits_"
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is searched for: a condition, which relations it needs, and up to which id logs count."""
+    """What is searched for.
 
-    condition: Condition
+    `of_group` is the group as a condition, of which dictionaries can tell.
+    `also` is what is asked beside the group. `facets`, `scores`: facts of answers, scores are needed. Logs
+    above the id `through` do not count.
+    """
+
+    of_group: Condition
+    group: Group = EVERYTHING
+    also: Condition = EVERY_LOG
+    words: tuple[str, ...] = ()
     facets: bool = False
     scores: bool = False
     through: int | None = None
 
     @property
+    def condition(self) -> Condition:
+        """All but the words."""
+        return self.of_group.also(self.also)
+
+    @property
+    def is_everything(self) -> bool:
+        return self.condition == EVERY_LOG and not self.words
+
+    @property
     def fingerprint(self) -> str:
-        said = f"{self.condition.sql}\n{self.condition.parameters!r}"
+        said = f"{self.condition.sql}\n{self.condition.parameters!r}\n{self.words!r}"
         return blake2b(said.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
@@ -63,15 +87,29 @@ class Sort:
         return f"id {direction}" if self.by is None else f"{SORTS[self.by]} {direction}, id DESC"
 
 
+@dataclass(frozen=True, slots=True)
+class Companions:
+    """Paths of the indexes of words and dictionaries of values, by the segment that they speak of."""
+
+    words: Mapping[UUID, str]
+    values: Mapping[UUID, str]
+
+
 class LogSearch:
     """One search over one moment; see `open_search`."""
 
     def __init__(
-        self, connection: "duckdb.DuckDBPyConnection", lake: LogLake, parts: LogParts, asked: Asked
+        self,
+        connection: "duckdb.DuckDBPyConnection",
+        lake: LogLake,
+        parts: LogParts,
+        companions: Companions,
+        asked: Asked,
     ) -> None:
         self._connection = connection
         self._lake = lake
         self._parts = parts
+        self._companions = companions
         self._asked = asked
         through, gone = asked.through, parts.moment.gone
         self._files = [
@@ -84,6 +122,7 @@ class LogSearch:
         )
         self._file_counts: dict[Segment, int] | None = None
         self._tail_count = 0
+        self._found_words = False
 
     @property
     def last_id(self) -> int:
@@ -101,14 +140,12 @@ class LogSearch:
         if offset >= sum(counts.values()) + self._tail_count or limit < 1:
             return []
         if sort.by is not None:
-            files, tail = [one for one in self._files if counts[one]], True
+            files, tail = [one for one in self._files if counts[one]], bool(self._tail_count)
         else:
             files, tail, offset = self._in_order(sort, offset, limit)
-        query = (
-            f"SELECT id FROM ({self._parts.over(files, tail=tail)}) WHERE {self._condition.sql} "  # noqa: S608
-            f"ORDER BY {sort.sql} LIMIT {limit:d} OFFSET {offset:d}"
-        )
-        return [row[0] for row in self._fetch(query, self._condition.parameters)]
+        matching, parameters = self.matching(files, tail=tail)
+        query = f"SELECT id FROM ({matching}) ORDER BY {sort.sql} LIMIT {limit:d} OFFSET {offset:d}"  # noqa: S608
+        return [row[0] for row in self.fetch(query, parameters)]
 
     def _in_order(self, sort: Sort, offset: int, limit: int) -> tuple[list[Segment], bool, int]:
         """The parts that hold a page in the order of ids, and the page's offset in them."""
@@ -128,6 +165,39 @@ class LogSearch:
                 break
         return [one for one in chosen if one is not None], None in chosen, offset
 
+    def matching(self, files: Sequence[Segment] | None = None, *, tail: bool = True) -> tuple[str, list[Any]]:
+        """SELECT of the logs that match, of some files (None: all) and the tail, and its parameters."""
+        if files is None:
+            counts = self._file_counts
+            files = self._files if counts is None else [one for one in self._files if counts[one]]
+        if not self._asked.words:
+            return self._where(self._parts.over(files, tail=tail), self._condition)
+        read = words_condition(self._asked.words)
+        indexed = [one for one in files if one.id in self._companions.words]
+        others = [one for one in files if one.id not in self._companions.words]
+        selects = []
+        if others or tail or not indexed:
+            selects.append(self._where(self._parts.over(others, tail=tail), self._condition.also(read)))
+        if indexed:
+            self._find_words()
+            hit = Condition(f"id IN (SELECT id FROM {_HITS})")  # noqa: S608
+            checked = hit if is_exact(self._asked.words) else hit.also(read)
+            selects.append(self._where(self._parts.of_files(indexed), self._condition.also(checked)))
+        sql = " UNION ALL BY NAME ".join(select for select, _ in selects)
+        return sql, [value for _, parameters in selects for value in parameters]
+
+    def _where(self, select: str, condition: Condition) -> tuple[str, list[Any]]:
+        return f"SELECT * FROM ({select}) WHERE {condition.sql}", list(condition.parameters)  # noqa: S608
+
+    def _find_words(self) -> None:
+        if not self._found_words:
+            paths = [
+                self._companions.words[one.id] for one in self._files if one.id in self._companions.words
+            ]
+            query, parameters = words_query(paths, self._asked.words)
+            self._connection.execute(f"CREATE TEMP TABLE {_HITS} AS {query}", parameters)
+            self._found_words = True
+
     def _counts(self) -> dict[Segment, int]:
         if self._file_counts is None:
             self._tail_count = self._count_tail()
@@ -135,25 +205,51 @@ class LogSearch:
         return self._file_counts
 
     def _count_tail(self) -> int:
-        query = f"SELECT count(*) FROM ({self._parts.of_tail()}) WHERE {self._condition.sql}"  # noqa: S608
-        return int(self._fetch(query, self._condition.parameters)[0][0])
+        if not self._parts.moment.tail:
+            return 0
+        matching, parameters = self.matching([], tail=True)
+        return int(self.fetch(f"SELECT count(*) FROM ({matching})", parameters)[0][0])  # noqa: S608
 
     def _count_files(self) -> dict[Segment, int]:
         counts = {one: known for one in self._files if (known := self._known_count(one)) is not None}
+        counts |= self._hinted([one for one in self._files if one not in counts])
         left = [one for one in self._files if one not in counts]
         found = self._counted(left) if left else {}
         for one in left:
-            count = counts[one] = found.get(self._parts.path(one), 0)
+            counts[one] = found.get(self._parts.path(one), 0)
+        fingerprint = self._asked.fingerprint
+        for one, count in counts.items():
             if self._is_whole(one):
-                self._lake.counts.get((one.id, self._asked.fingerprint), partial(int, count))
+                self._lake.counts.get((one.id, fingerprint), partial(int, count))
         return counts
 
     def _known_count(self, one: Segment) -> int | None:
         if not self._is_whole(one):
             return None
-        if self._asked.condition == EVERY_LOG:
-            return one.rows
-        return self._lake.counts.find((one.id, self._asked.fingerprint))
+        return (
+            one.rows
+            if self._asked.is_everything
+            else self._lake.counts.find((one.id, self._asked.fingerprint))
+        )
+
+    def _hinted(self, files: Sequence[Segment]) -> dict[Segment, int]:
+        """What dictionaries say of some files: none of their logs match, or exactly how many."""
+        hints = hints_of(self._asked.group)
+        patches, values = self._parts.moment.patches, self._companions.values
+        known = {
+            values[one.id]: one
+            for one in files
+            if one.id in values and not patches.touch(one.first_id, one.last_id)
+        }
+        if not hints or not known:
+            return {}
+        found = hinted_counts(self._connection, hints, known)
+        decides = not self._asked.words and self._asked.also == EVERY_LOG
+        return {
+            one: count
+            for path, one in known.items()
+            if (count := found[path]) is not None and (count == 0 or (decides and self._is_whole(one)))
+        }
 
     def _is_whole(self, one: Segment) -> bool:
         """Say whether what a file holds alone decides how many of its logs match."""
@@ -166,42 +262,33 @@ class LogSearch:
         )
 
     def _counted(self, files: Sequence[Segment]) -> dict[str, int]:
-        query = (
-            f"SELECT file_, count(*) FROM ({self._parts.of_files(files)}) "  # noqa: S608
-            f"WHERE {self._condition.sql} GROUP BY file_"
-        )
-        return dict(self._fetch(query, self._condition.parameters))
+        matching, parameters = self.matching(files, tail=False)
+        return dict(self.fetch(f"SELECT file_, count(*) FROM ({matching}) GROUP BY file_", parameters))  # noqa: S608
+
+    def dictionaries(self) -> tuple[list[str], list[Segment]]:
+        """Paths of the dictionaries that say all of their files, and the files that they do not speak of."""
+        said = [one for one in self._files if one.id in self._companions.values and self._is_whole(one)]
+        return [self._companions.values[one.id] for one in said], [
+            one for one in self._files if one not in said
+        ]
 
     def read_narrow(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """What a list shows of some logs, in the order of the ids; those that are gone are left out."""
         if not ids:
             return []
         files = [one for one in self._files if any(one.first_id <= log_id <= one.last_id for log_id in ids)]
-        tail = any(log_id >= self._first_of_tail for log_id in ids)
+        moment = self._parts.moment
+        tail = bool(moment.tail) and max(ids) >= moment.tail[0].id
         names = ", ".join(NARROW)
         marks = ", ".join("?" * len(ids))
         select = self._parts.over(files, tail=tail)
         query = f"SELECT {names} FROM ({select}) WHERE id IN ({marks})"  # noqa: S608
-        rows = self._fetch(query, list(ids))
+        rows = self.fetch(query, list(ids))
         found = {row[0]: dict(zip(NARROW, row, strict=True)) for row in rows}
         return [found[log_id] for log_id in ids if log_id in found]
 
-    @property
-    def _first_of_tail(self) -> int:
-        tail = self._parts.moment.tail
-        return tail[0].id if tail else _MANY * _MANY
-
-    def everything(self) -> tuple[str, Condition]:
-        """SELECT over all logs that may match, and the condition to hold them against."""
-        counts = self._file_counts
-        files = self._files if counts is None else [one for one in self._files if counts[one]]
-        return self._parts.over(files, tail=True), self._condition
-
     def fetch(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Ask a question of `everything()`."""
-        return self._fetch(query, parameters)
-
-    def _fetch(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Ask a question of what `matching` gives."""
         return self._connection.execute(query, list(parameters)).fetchall()
 
 
@@ -223,7 +310,17 @@ def open_search(
             connection.register(moment.patches.relation, moment.patches.arrow())
         if asked.scores:
             _show_scores(connection, logs, data, workspace_id)
-        yield LogSearch(connection, lake, parts, asked)
+        yield LogSearch(connection, lake, parts, _companions(logs, data, workspace_id), asked)
+
+
+def _companions(logs: Catalog, data: DataRoot, workspace_id: int) -> Companions:
+    with logs.read() as connection:
+        found = select_companions(connection, workspace_id)
+
+    def paths(kind: str) -> dict[UUID, str]:
+        return {one.segment_id: str(data.path(one.key)) for one in found if one.kind == kind}
+
+    return Companions(paths(WORDS), paths(VALUES))
 
 
 def _show_scores(

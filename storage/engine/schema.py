@@ -385,6 +385,16 @@ deliveries = sa.Table(
     **_NEVER_REUSED,
 )
 
+# Calls for suggestions that the limit still counts; times in microseconds since 1970.
+suggestion_calls = sa.Table(
+    "suggestion_calls",
+    metadata,
+    _id(),
+    sa.Column("key_id", _NO, nullable=False),
+    sa.Column("called_us", _NO, nullable=False),
+    sa.Index("ix_suggestion_calls_key", "key_id", "called_us"),
+)
+
 audit_entries = sa.Table(
     "audit_entries",
     metadata,
