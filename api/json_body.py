@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,8 +12,10 @@ from storage.domain.errors import Invalid, Malformed, Problem
 
 Shape = TypeVar("Shape")
 
-# A number that may overflow: an exponent of three digits, or more digits than a float holds.
-_MAYBE_HUGE = re.compile(rb"\d[eE]\+?\d{3}|\d{309}")
+# A number that may overflow: an exponent of three digits, or more digits than a float holds. All digits are
+# made one first: then finding is a search for fixed bytes, ten times as fast as a pattern.
+_ALIKE = bytes.maketrans(b"123456789E", b"000000000e")
+_MAYBE_HUGE = (b"0e000", b"0e+000", b"0" * 309)
 
 
 def load_json(body: bytes, *, deep: bool = False) -> Any:
@@ -32,9 +33,14 @@ def load_json(body: bytes, *, deep: bool = False) -> Any:
         if deep and "recursion limit" in str(error):
             return _load_deep(body)
         raise Malformed(f"The body is no valid JSON: {error}") from error
-    if _MAYBE_HUGE.search(body) and _has_infinite(value):
+    if _may_overflow(body) and _has_infinite(value):
         raise Malformed("The body is no valid JSON: a number is too large")
     return value
+
+
+def _may_overflow(body: bytes) -> bool:
+    alike = body.translate(_ALIKE)
+    return any(huge in alike for huge in _MAYBE_HUGE)
 
 
 def _load_deep(body: bytes) -> Any:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench import (
+    batch,
     beside,
     folders,
     idle,
@@ -30,6 +31,7 @@ from tests.bench.measure import Bench, MissingTool, machine
 BENCHES: dict[str, Callable[[Bench], None]] = {
     "start": start.run,
     "ingest": ingest.run,
+    "batch": batch.run,
     "latency": latency.run,
     "beside": beside.run,
     "import_file": import_file.run,
