@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from storage.audit import record_audit, record_operator_audit
 from storage.domain.errors import NotFound
+from storage.domain.filters import Group
 from storage.domain.keys import Principal
 from storage.domain.log_deletions import check_keep_days
 from storage.domain.prompts import MAX_INTEGER
@@ -30,9 +31,11 @@ from storage.engine.rows.log_segments import (
 )
 from storage.engine.rows.workspaces import find_workspace_id
 from storage.log_flush import publish_views
+from storage.request_search import SearchQuery, find_request_ids
 from storage.store import Store
 
 _AT_ONCE = 5_000
+_MATCHES_AT_ONCE = 200_000
 _PUBLISH_WAIT_S = 10.0
 _REST_S = 0.02
 
@@ -54,19 +57,36 @@ def delete_log(store: Store, who: Principal, log_id: int) -> None:
 
 def delete_logs(store: Store, who: Principal, ids: Sequence[int]) -> int:
     """Delete logs of a workspace that were found by a search; return how many were there until now."""
-    if not ids:
-        return 0
     count = 0
-    for start in range(0, len(ids), _AT_ONCE):
+    # that nothing was found is told too
+    for start in range(0, max(1, len(ids)), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
         with store.catalog.transaction() as connection:
-            details = {"first_id": min(some), "last_id": max(some), "count": len(some)}
+            details = {"first_id": min(some, default=0), "last_id": max(some, default=0), "count": len(some)}
             record_audit(
                 connection, store, who, action="delete", kind="request_log", entity_id="*", details=details
             )
             count += _delete(store, who.workspace_id, some)
     _publish(store, who.workspace_id)
     return count
+
+
+def delete_matching(store: Store, who: Principal, group: Group) -> int:
+    """Delete the logs that match a filter group now; return how many.
+
+    They go some at a time: a deletion that is broken off (a crash, a full disk) has deleted a part.
+
+    Raises:
+        Unavailable: too many search at once, or the disk is full.
+    """
+    with store.logs.read() as connection:
+        query = SearchQuery(group=group, as_of=select_next_id(connection) - 1)
+    count = 0
+    while True:
+        ids = find_request_ids(store, who.workspace_id, query, limit=_MATCHES_AT_ONCE)
+        count += delete_logs(store, who, ids)
+        if len(ids) < _MATCHES_AT_ONCE:
+            return count
 
 
 def _delete(store: Store, workspace_id: int, ids: Sequence[int]) -> int:

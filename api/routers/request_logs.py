@@ -14,9 +14,10 @@ from api.limits import receive_body
 from api.openapi import errors
 from api.routing import GuardedRoute, guarded_router, needs
 from api.schemas.request_logs import LOG_REQUEST, DeletedLogsAnswer, LogAnswer, LogRequest, RequestLogAnswer
-from storage.domain.errors import Conflict, NotFound, PromptlakeError
+from api.schemas.request_search import DeleteLogsBody
+from storage.domain.errors import Conflict, NotFound, PromptlakeError, Unavailable
 from storage.domain.keys import require
-from storage.log_deletion import delete_log
+from storage.log_deletion import delete_log, delete_matching
 from storage.request_logs import LoggedRequest, get_request_log, log_request
 
 LOG_REQUEST_PATH = "/log-request"
@@ -118,3 +119,15 @@ def read_one(store: OpenStore, who: Who, request_id: int) -> RequestLogAnswer:
 def delete_one(store: OpenStore, who: Who, request_id: int) -> DeletedLogsAnswer:
     delete_log(store, who, request_id)
     return DeletedLogsAnswer(deleted_count=1)
+
+
+@router.post(
+    "/api/public/v2/requests/delete",
+    summary="Delete logged requests",
+    description="Those that match a filter group; all when it is empty. They are gone from every read when the "
+    "answer comes, and from the files within a day.",
+    responses=errors(Unavailable),
+)
+@needs("write", deep_json=True)
+def delete_matching_logs(store: OpenStore, who: Who, body: DeleteLogsBody) -> DeletedLogsAnswer:
+    return DeletedLogsAnswer(deleted_count=delete_matching(store, who, body.filter_group.group))

@@ -61,6 +61,22 @@ class SearchBody(Body):
         )
 
 
+class DeleteLogsBody(Body):
+    """Which logs to delete."""
+
+    model_config = example(
+        {
+            "filter_group": {
+                "filters": [
+                    {"field": "metadata", "operator": "key_equals", "nested_key": "user", "value": "ada"}
+                ]
+            }
+        }
+    )
+
+    filter_group: BodyGroup
+
+
 class RequestItem(Answer):
     """A logged request in a list: everything but its texts, variables and parameters."""
 

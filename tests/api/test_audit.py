@@ -30,6 +30,7 @@ HOOK = {"url": "https://93.184.215.14/", "event_types": ["report_finished"]}
 # What a call that succeeds sends, by method and path, or what makes that; None: no body.
 BODIES: dict[str, Any] = {
     "delete /api/public/v2/requests/{request_id}": None,
+    "post /api/public/v2/requests/delete": {"filter_group": {"filters": []}},
     "post /api/public/v2/folders": {"name": "Support"},
     "patch /api/public/v2/folders/{folder_id}": {"name": "Sales"},
     "delete /api/public/v2/folders/{folder_id}": None,

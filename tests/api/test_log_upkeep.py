@@ -1,11 +1,14 @@
 """Deleting a logged request over HTTP, and the commands over logs: keep, delete, back up, rebuild."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from starlette.testclient import TestClient
 
 from api.cli import main
+from storage import log_deletion
 from storage.log_flush import flush_logs
 from storage.settings import Settings
 from storage.store import Store
@@ -76,3 +79,40 @@ def test_a_backup_comes_back_and_the_manifest_is_rebuilt(
     assert said("doctor", "--rebuild-logs", home=home).startswith("0 1 files named with 3 logs; 0 scores")
     assert "0 indexes were lost" in said("doctor", "--rebuild-index", home=home)
     assert said("restore", str(tmp_path), home=tmp_path / "third").startswith("1 Error: ")
+
+
+def test_what_a_filter_matches_is_deleted_and_counted(
+    client: TestClient, store: Store, foreign_key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_deletion, "_AT_ONCE", 2)
+    monkeypatch.setattr(log_deletion, "_MATCHES_AT_ONCE", 4)
+    for number in range(12):
+        body = exchange(metadata={"user": "ada" if number % 2 else "bob"}, tags=[f"t{number}"])
+        client.post("/log-request", json=body)
+        if number == 7:
+            flush_logs(store)
+    ada = {"filters": [{"field": "metadata", "operator": "key_equals", "nested_key": "user", "value": "ada"}]}
+
+    def delete(group: object, **headers: str) -> Any:
+        return client.post(f"{REQUESTS}/delete", json={"filter_group": group}, headers=headers)
+
+    def left() -> list[int]:
+        found = client.post(f"{REQUESTS}/search", json={"per_page": 100}).json()
+        assert found["total"] == len(found["items"])
+        return [item["id"] for item in found["items"]]
+
+    assert delete(ada, **{"X-API-KEY": foreign_key}).json()["deleted_count"] == 0
+    assert len(left()) == 12
+    assert delete(ada).json() == {"success": True, "deleted_count": 6}
+    assert left() == [11, 9, 7, 5, 3, 1]
+    assert delete(ada).json()["deleted_count"] == 0
+    totals = client.post(f"{REQUESTS}/analytics", json={}).json()["totals"]
+    assert totals["requests"] == 6
+    wrong = delete({"filters": [{"field": "nonsense", "operator": "is", "value": "x"}]})
+    assert wrong.status_code == 422
+    assert client.post(f"{REQUESTS}/delete", json={}).status_code == 422
+    assert left() == [11, 9, 7, 5, 3, 1]
+    assert delete({"filters": []}).json()["deleted_count"] == 6
+    assert left() == []
+    told = client.get("/api/public/v2/audit", params={"kind": "request_log"}).json()["data"]
+    assert sum(entry["details"]["count"] for entry in told) == 12
