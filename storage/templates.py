@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.audit import record_audit
-from storage.domain.blueprints import checked_blueprint, render_blueprint, variable_warning
+from storage.domain.blueprints import check_size, checked_blueprint, render_blueprint, variable_warning
 from storage.domain.keys import Principal
 from storage.domain.llm_kwargs import find_llm_kwargs
 from storage.domain.prompts import PromptVersion, Publication, ReleaseLabel
@@ -42,11 +42,13 @@ def publish(store: Store, who: Principal, publication: Publication) -> PromptVer
     """Publish a new prompt, or the next version of the one that has the name (E4).
 
     Raises:
+        Invalid: the template or the metadata is over 1 MB as JSON.
         InvalidConfig: a text of the template does not parse, or a snippet cannot be included.
         DependencyCycle: it would include itself as a snippet.
         NotFound: the folder is unknown.
         Conflict: another prompt has one of the external ids.
     """
+    check_size(publication.metadata, "prompt_version.metadata")
     blueprint = checked_blueprint(
         publication.blueprint,
         jinja2_of(store, who),

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, cast
 
 from storage.domain.errors import invalid
-from storage.domain.templates import F_STRING, JINJA2, parse_template, render_template, variables_of
+from storage.domain.templates import F_STRING, JINJA2, Filling, parse_template, variables_of
 
 CHAT, COMPLETION = "chat", "completion"
 MAX_BLUEPRINT_BYTES = 1_048_576
+_MOST_TOLD = 50
 
 Blueprint = dict[str, Any]
 T = TypeVar("T")
@@ -52,12 +53,21 @@ def checked_blueprint(
         Invalid: it is over 1 MB as JSON.
         InvalidConfig: a text of it does not parse.
     """
-    if len(json.dumps(given, ensure_ascii=False).encode()) > MAX_BLUEPRINT_BYTES:
-        raise invalid("prompt_version.prompt_template", f"is over {MAX_BLUEPRINT_BYTES} bytes as JSON")
+    check_size(given, "prompt_version.prompt_template")
     kind = given.get("type") or (CHAT if "messages" in given else COMPLETION)
     stored = {**given, "type": kind, "template_format": given.get("template_format") or F_STRING}
     stored.setdefault("messages" if kind == CHAT else "content", [])
     return {**stored, "input_variables": list(input_variables(expand(stored), jinja2))}
+
+
+def check_size(part: Any, where: str) -> None:
+    """Check that a part of what is published fits.
+
+    Raises:
+        Invalid: it is over 1 MB as JSON.
+    """
+    if len(json.dumps(part, ensure_ascii=False).encode()) > MAX_BLUEPRINT_BYTES:
+        raise invalid(where, f"is over {MAX_BLUEPRINT_BYTES} bytes as JSON")
 
 
 def input_variables(blueprint: Mapping[str, Any], jinja2: Jinja2) -> tuple[str, ...]:
@@ -78,12 +88,13 @@ def render_blueprint(blueprint: Mapping[str, Any], values: Mapping[str, Any], ji
     """Return the blueprint with every text filled in; a missing variable renders as nothing.
 
     Raises:
-        InvalidConfig: a text of it does not parse, or does not render.
+        InvalidConfig: a text of it does not parse, does not render, or becomes too long.
     """
+    filling = Filling(values)
     rendered = iter(
         _each(
             list(texts_of(blueprint)),
-            lambda text: render_template(parse_template(text.text, text.where), values),
+            lambda text: filling.render(parse_template(text.text, text.where), text.where),
             lambda texts: jinja2.render(texts, values),
         )
     )
@@ -96,15 +107,21 @@ def variable_warning(blueprint: Mapping[str, Any], values: Mapping[str, Any] | N
     if values is None:
         if not needed:
             return None
-        return f"Not rendered: no input_variables were given; the template reads {', '.join(needed)}"
+        return f"Not rendered: no input_variables were given; the template reads {_told(needed)}"
     missing = [name for name in needed if values.get(name) is None]
-    unused = [name for name in values if name not in needed]
+    known = frozenset(needed)
+    unused = [name for name in values if name not in known]
     sentences = []
     if missing:
-        sentences.append(f"Missing input variables were rendered empty: {', '.join(missing)}")
+        sentences.append(f"Missing input variables were rendered empty: {_told(missing)}")
     if unused:
-        sentences.append(f"Input variables that the template does not read: {', '.join(unused)}")
+        sentences.append(f"Input variables that the template does not read: {_told(unused)}")
     return ". ".join(sentences) or None
+
+
+def _told(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_TOLD
+    return ", ".join(names[:_MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
 
 
 def text_of_blocks(blocks: Any) -> str:

@@ -182,7 +182,8 @@ def _field_changes(old: Mapping[str, Any], new: Mapping[str, Any], above: str = 
 
 
 def _name_changes(old: Sequence[str], new: Sequence[str]) -> NameChanges:
-    return NameChanges([name for name in new if name not in old], [name for name in old if name not in new])
+    before, after = frozenset(old), frozenset(new)
+    return NameChanges([n for n in new if n not in before], [n for n in old if n not in after])
 
 
 def _without(value: Mapping[str, Any], keys: frozenset[str] | set[str]) -> dict[str, Any]:

@@ -17,6 +17,9 @@ from storage.domain.prompts import MAX_INTEGER
 MAX_DEPTH = 10
 MAX_SNIPPETS = 100
 MAX_EXPANDED_BYTES = 1_048_576
+# Work that leaves no text: a megabyte of references to an empty snippet, in each of a hundred snippets.
+MAX_INCLUSIONS = 10_000
+MAX_SOURCE = 2 * MAX_EXPANDED_BYTES
 
 MARK = "@@@"
 # A name of 512 characters and a label of as many, with what stands between; no text spans lines.
@@ -121,6 +124,7 @@ class _Expansion:
         self._version_id = version_id
         self._done: dict[int, _Expanded] = {}
         self._total = 0
+        self._inclusions = 0
 
     def of_text(self, text: Text) -> str:
         """Return a text of the template itself."""
@@ -136,6 +140,9 @@ class _Expansion:
         for found in _REFERENCE.finditer(text):
             own = text[at : found.start()]
             snippet = self._library[_reference(found[1])]
+            self._inclusions += 1
+            if self._inclusions > MAX_INCLUSIONS:
+                raise InvalidConfig(f"{where}: snippets are included more than {MAX_INCLUSIONS} times")
             included = self._expanded(snippet, where, above)
             _check_language(snippet, included.text, language, where)
             size += len(own.encode()) + included.size
@@ -177,6 +184,7 @@ def load_library(
         InvalidConfig: one is unknown or cannot be included, or there are too many.
     """
     library: dict[Reference, Snippet] = {}
+    source = 0
     wanted = list(references_of(blueprint))
     while wanted:
         reference = wanted.pop()
@@ -190,6 +198,9 @@ def load_library(
                 f"No snippet is found for {MARK}{str(reference)[:200]}{MARK}: {_advice(reference)}"
             )
         library[reference] = snippet
+        source += len(snippet.text)
+        if source > MAX_SOURCE:
+            raise InvalidConfig(f"The snippets of a template have at most {MAX_SOURCE} characters together")
         wanted += references_in(snippet.text)
     return library
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from storage.domain.errors import InvalidConfig
+from storage.domain.errors import InvalidConfig, LimitReached
 
 F_STRING, JINJA2 = "f-string", "jinja2"
+MAX_RENDERED = 8_388_608
 
 # A letter or `_`, then letters, digits, `_`, `-` and single spaces: titles of columns are names as well.
 _NAME = re.compile(r"[^\W\d](?:[\w-]| (?! ))*(?<! )")
@@ -59,8 +60,37 @@ def variables_of(template: Iterable[Piece]) -> tuple[str, ...]:
 
 
 def render_template(template: Template, values: Mapping[str, Any]) -> str:
-    """Fill the fields: text as it is, other values as compact JSON, a missing or null one as nothing."""
-    return "".join(piece if isinstance(piece, str) else text_of(values.get(piece.name)) for piece in template)
+    """Fill the fields: text as it is, other values as compact JSON, a missing or null one as nothing.
+
+    Raises:
+        LimitReached: the text would be too long.
+    """
+    return Filling(values).render(template)
+
+
+class Filling:
+    """Fills templates with the same values: a value is spelled once, characters are counted before joined.
+
+    A megabyte of fields and a megabyte of value would make a terabyte of text.
+    """
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._spelled: dict[str, str] = {}
+        self._left = MAX_RENDERED
+
+    def render(self, template: Template, where: str = "template") -> str:
+        """Return a text; raises as `render_template`, where all texts together are too long."""
+        parts = [piece if isinstance(piece, str) else self._text(piece.name) for piece in template]
+        self._left -= sum(map(len, parts))
+        if self._left < 0:
+            raise LimitReached("output", f"{where}: what is rendered is over {MAX_RENDERED} characters")
+        return "".join(parts)
+
+    def _text(self, name: str) -> str:
+        if name not in self._spelled:
+            self._spelled[name] = text_of(self._values.get(name))
+        return self._spelled[name]
 
 
 def text_of(value: Any) -> str:
