@@ -146,6 +146,7 @@ def render(
     values: Mapping[str, Any] | None = None,
     provider: str | None = None,
     model: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
 ) -> Rendered:
     """Return a version with its snippets in place and its variables filled in.
 
@@ -164,7 +165,9 @@ def render(
     return Rendered(
         version=version,
         blueprint=blueprint,
-        llm_kwargs=find_llm_kwargs(blueprint, version.metadata, provider=provider, model=model),
+        llm_kwargs=find_llm_kwargs(
+            blueprint, version.metadata, provider=provider, model=model, overrides=overrides
+        ),
         warning=variable_warning(version.blueprint, values),
     )
 

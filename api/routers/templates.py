@@ -144,6 +144,7 @@ def render_template(store: OpenStore, who: Who, identifier: str, body: RenderBod
         values=wanted.values,
         provider=wanted.provider,
         model=wanted.model,
+        overrides=wanted.model_parameter_overrides,
     )
     # spelled here, by the thread that rendered it: this is the call that applications wait for
     return PlainJson(RenderedTemplate.of_rendered(rendered))

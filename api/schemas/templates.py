@@ -152,6 +152,9 @@ class RenderBody(TolerantBody):
     input_variables: dict[str, Any] | None = None
     provider: str | None = Field(default=None, description="Replaces the provider of the metadata.")
     model: str | None = Field(default=None, description="Replaces the model of the metadata.")
+    model_parameter_overrides: dict[str, Any] | None = Field(
+        default=None, description="Parameters that win over those of the metadata, in `llm_kwargs`."
+    )
     skip_input_variable_rendering: bool | None = None
     workspace_id: WireInt | None = None
 

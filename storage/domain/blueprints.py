@@ -57,6 +57,12 @@ def checked_blueprint(
     kind = given.get("type") or (CHAT if "messages" in given else COMPLETION)
     stored = {**given, "type": kind, "template_format": given.get("template_format") or F_STRING}
     stored.setdefault("messages" if kind == CHAT else "content", [])
+    if kind == CHAT:
+        # client libraries that fill in variables themselves read the language of each message
+        stored["messages"] = [
+            {**message, "template_format": message.get("template_format") or stored["template_format"]}
+            for message in stored["messages"] or []
+        ]
     return {**stored, "input_variables": list(input_variables(expand(stored), jinja2))}
 
 

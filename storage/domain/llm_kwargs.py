@@ -17,17 +17,18 @@ def find_llm_kwargs(
     *,
     provider: str | None = None,
     model: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
 ) -> dict[str, Any] | None:
     """Spell a rendered blueprint as a provider takes it; None when no model is named anywhere.
 
-    `provider` and `model` win over the template's own metadata. Every provider but anthropic is spoken to
-    in the words of OpenAI, as compatible endpoints are.
+    `provider`, `model` and `overrides` of parameters win over the template's own metadata. Every provider
+    but anthropic is spoken to in the words of OpenAI, as compatible endpoints are.
     """
     own = (metadata or {}).get("model") or {}
     named = model or own.get("name")
     if not named:
         return None
-    arguments: dict[str, Any] = {"model": named, **(own.get("parameters") or {})}
+    arguments: dict[str, Any] = {"model": named, **(own.get("parameters") or {}), **(overrides or {})}
     if (provider or own.get("provider")) == _ANTHROPIC:
         return {"max_tokens": _DEFAULT_MAX_TOKENS, **arguments, **_anthropic(blueprint)}
     return {**arguments, **_openai(blueprint)}

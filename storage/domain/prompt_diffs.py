@@ -98,7 +98,12 @@ def diff_versions(before: PromptVersion, after: PromptVersion) -> PromptDiff:
 
 def _messages(blueprint: Mapping[str, Any]) -> list[dict[str, Any]]:
     if blueprint["type"] == CHAT:
-        return list(blueprint.get("messages") or [])
+        # the language of the whole is told among the settings, that of a message where it is another
+        whole = {"template_format": blueprint.get("template_format")}
+        return [
+            {key: value for key, value in message.items() if (key, value) not in whole.items()}
+            for message in blueprint.get("messages") or []
+        ]
     return [{"content": blueprint.get("content") or []}]
 
 

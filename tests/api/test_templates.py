@@ -157,6 +157,28 @@ def test_a_chat_template_is_rendered_in_every_message(client: TestClient) -> Non
     assert rendered["llm_kwargs"]["messages"][0]["content"][0]["text"] == "You are kind."
 
 
+def test_parameters_can_be_overridden_and_each_message_names_its_language(client: TestClient) -> None:
+    message = {"role": "user", "content": [{"type": "text", "text": "{{ q }}"}]}
+    body = body_of("chat", {"type": "chat", "template_format": "jinja2", "messages": [message]})
+    model = {"provider": "openai", "name": "m", "parameters": {"temperature": 0, "n": 1}}
+    body["prompt_version"]["metadata"] = {"model": model}
+    assert client.post(PUBLISH, json=body).status_code == 201
+    # a client library that keeps templates fills them in itself, message by message
+    wanted = {
+        "model_parameter_overrides": {"temperature": 1, "seed": 7},
+        "skip_input_variable_rendering": True,
+    }
+    answer = client.post("/prompt-templates/chat", json=wanted).json()
+    assert answer["prompt_template"]["messages"] == [{**message, "template_format": "jinja2"}]
+    assert answer["llm_kwargs"] == {
+        "model": "m",
+        "temperature": 1,
+        "n": 1,
+        "seed": 7,
+        "messages": [message],
+    }
+
+
 def test_missing_variables_render_empty_with_a_warning_and_rendering_can_be_skipped(
     client: TestClient,
 ) -> None:
