@@ -22,6 +22,7 @@ from storage.domain.versions import (
 )
 from storage.engine.catalog import Connection
 from storage.engine.rows.columns import select_columns
+from storage.engine.rows.sheet_scores import score_configuration
 from storage.engine.rows.sheets import find_sheet, update_sheet
 from storage.engine.rows.versions import find_snapshot_no, find_version, insert_version, select_versions
 from storage.engine.snapshots import Snapshot
@@ -72,6 +73,7 @@ def record_version(
         "snapshot_no": snapshot_no,
         "metadata": metadata,
         "deltas": [delta.to_json() for delta in deltas],
+        "score_configuration": score_configuration(connection, sheet_no),
         "created_at": now,
     }
     insert_version(connection, values, Structure(title, index, tuple(columns)))

@@ -72,8 +72,8 @@ class VersionOut(Answer):
             metadata=VersionMetadata.model_validate(version.metadata),
             deltas=deltas,
             snapshot=snapshot,
-            score={},
-            score_configuration={},
+            score=dict(version.score),
+            score_configuration=dict(version.score_configuration),
         )
 
 

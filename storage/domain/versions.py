@@ -52,7 +52,8 @@ class Structure:
 class Version:
     """One version of a sheet; `structure` only where it was asked for.
 
-    `metadata` holds row_count, column_count, source, source_version_id and delta_count.
+    `metadata` holds row_count, column_count, source, source_version_id and delta_count; `score` is the last
+    that was made of it, empty when none was; `score_configuration` what was set.
     """
 
     id: UUID
@@ -63,6 +64,8 @@ class Version:
     snapshot_no: int
     metadata: Mapping[str, Any]
     deltas: Sequence[Mapping[str, Any]]
+    score: Mapping[str, Any]
+    score_configuration: Mapping[str, Any]
     structure: Structure | None
 
 

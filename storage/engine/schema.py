@@ -226,6 +226,8 @@ sheets = sa.Table(
     sa.Column("next_row_no", sa.BigInteger, nullable=False),
     # the operation that may write rows now; one at a time
     sa.Column("writer_no", _NO),
+    # how the sheet is scored: what was set of score_type, column_ids, code and language
+    sa.Column("score_configuration", sa.JSON, nullable=False, server_default="{}"),
     _time("created_at"),
     _time("updated_at"),
     _time("deleted_at", nullable=True),
@@ -278,6 +280,10 @@ sheet_versions = sa.Table(
     sa.Column("deltas", sa.JSON, nullable=False),
     # title, index and columns as they stood: zlib-compressed JSON, as a sheet has up to 5,000 columns
     sa.Column("structure", sa.LargeBinary, nullable=False),
+    # the last score of this version, and the snapshot that it was made of; null: none was made
+    sa.Column("score", sa.JSON, nullable=False, server_default="{}"),
+    sa.Column("score_snapshot_no", _NO),
+    sa.Column("score_configuration", sa.JSON, nullable=False, server_default="{}"),
     _time("created_at"),
     sa.UniqueConstraint("sheet_no", "version_number"),
     **_NEVER_REUSED,

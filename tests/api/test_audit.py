@@ -38,6 +38,8 @@ BODIES: dict[str, Any] = {
         "entities": [{"id": MAKERS["folder_id"](client, {})}],
         "folder_id": MAKERS["folder_id"](client, {}),
     },
+    "patch /api/public/v2/tables/{table_id}/sheets/{sheet_id}/score": {"score_type": "numeric"},
+    "post /api/public/v2/tables/{table_id}/sheets/{sheet_id}/score": None,
     "post /rest/workflows": {"name": "fresh", "nodes": []},
     "delete /workflows/{workflow}": None,
     "post /rest/ab-tests": {"name": "fresh", "content": {}},

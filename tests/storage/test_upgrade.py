@@ -10,6 +10,7 @@ from storage.engine.revisions import known_revisions
 from storage.row_changes import add_rows
 from storage.rows import list_rows
 from storage.settings import Settings
+from storage.sheet_scores import get_score, make_score
 from storage.store import Store, open_store
 from storage.tables import create_table
 from storage.templates import get_template, publish
@@ -49,4 +50,20 @@ def test_a_home_of_prompts_without_snippets_goes_on(store: Store, settings: Sett
         publish(upgraded, who, Publication(name, {"content": [{"type": "text", "text": text}]}))
     found = get_template(upgraded, who, "top", resolve_snippets=True).blueprint
     assert found["content"] == [{"type": "text", "text": "Be kind."}]
+    upgraded.close()
+
+
+def test_a_home_of_sheets_without_scores_goes_on(store: Store, settings: Settings, who: Principal) -> None:
+    table = create_table(store, who)
+    sheet = imported_sheet(store, who, table.id, ["a"], [[True]])
+    with store.catalog.transaction() as connection:
+        connection.execute(sa.text("ALTER TABLE sheets DROP COLUMN score_configuration"))
+        for name in ("score", "score_snapshot_no", "score_configuration"):
+            connection.execute(sa.text(f"ALTER TABLE sheet_versions DROP COLUMN {name}"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0006_suggestion_calls'"))
+    store.close()
+    upgraded = open_store(settings)
+    place = {"table_id": table.id, "sheet_id": sheet.id}
+    assert make_score(upgraded, who, **place).score["row_count"] == 1
+    assert get_score(upgraded, who, **place).score["row_count"] == 1
     upgraded.close()
