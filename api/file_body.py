@@ -19,7 +19,8 @@ from storage.domain.errors import Malformed, PayloadTooLarge
 PLACEHOLDER = "file"
 """What stands for a file that is not empty in the body that `finish` returns."""
 
-_MOST_DEPTH = 64
+# room for filter groups as deep as they may be
+_MOST_DEPTH = 512
 _LONGEST_NAME = 256
 _TOKEN = re.compile(rb'[{}\[\],:]|"(?:[^"\\]*+(?:\\.[^"\\]*+)*+"|)', re.DOTALL)
 _LONGEST_ESCAPE = 6
@@ -181,7 +182,7 @@ class _Base64:
 
 
 def _parse(rest: bytes) -> Any:
-    found = load_json(rest)
+    found = load_json(rest, deep=True)
     # valid, but the parser that says so lets the last of two equal names win
     json.loads(rest, object_pairs_hook=_members)
     return found

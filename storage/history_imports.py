@@ -25,11 +25,13 @@ from storage.domain.keys import Principal
 from storage.domain.operations import IMPORT_REQUEST_LOGS, Operation
 from storage.domain.prompts import PromptLink
 from storage.domain.request_logs import LogFilter, iso_us, to_us
+from storage.domain.words import query_words
 from storage.engine.rows.prompt_labels import select_labels
 from storage.engine.rows.scores import select_scores_of_many
 from storage.imports import start_import
 from storage.prompt_links import find_prompt_link, get_labelled_link, get_version_link
 from storage.request_logs import scan_request_logs
+from storage.request_search import SearchQuery, find_request_ids
 from storage.store import Store
 
 if TYPE_CHECKING:
@@ -51,15 +53,18 @@ def start_history_import(
     query: HistoryQuery,
     operation_id: str | None,
     request_hash: str,
+    loc: tuple[str, ...] = ("body", "source"),
 ) -> Started:
-    """Queue the import of logged requests into a sheet (E8); a label means the version it names now.
+    """Queue the import of logged requests into a sheet (E8, E13); a label means the version it names now.
+
+    `loc` is where the query stands in the call.
 
     Raises:
         NotFound: no such table, sheet, prompt, version or label.
         Invalid: a field is unknown, or a title does not fit.
         ImportInProgress, Conflict: as `storage.imports.start_file_import`.
     """
-    check_history(query)
+    check_history(query, loc)
     spec = _settled(store, who.workspace_id, query)
     return start_import(
         store,
@@ -94,6 +99,11 @@ def _settled(store: Store, workspace_id: int, query: HistoryQuery) -> HistorySpe
         variables=query.variables,
         fields=query.fields,
         nothing=len(prompts) > 1 or len(numbers) > 1,
+        filter_group=query.filter_group,
+        q=query.q,
+        sort_by=query.sort_by,
+        descending=query.descending,
+        cost_breakdown_key=query.cost_breakdown_key,
     )
 
 
@@ -144,14 +154,7 @@ def _exchanges(
 ) -> Generator[Sequence[LoggedExchange]]:
     if spec.nothing:
         return
-    wanted = LogFilter(
-        ids=spec.ids,
-        prompt_id=spec.prompt_id,
-        prompt_version_number=spec.version_number,
-        start_from=spec.start_time,
-        start_to=spec.end_time,
-        limit=limit,
-    )
+    wanted = _found(store, workspace_id, spec, limit) if spec.searches else _plain(spec, limit)
     labels = _Labels(store) if needs_labels(spec) else None
     with closing(scan_request_logs(store, workspace_id, wanted, batch_rows=_BATCH_ROWS)) as batches:
         for batch in batches:
@@ -161,6 +164,28 @@ def _exchanges(
                 LoggedExchange(log, scores.get(log["id"], {}), labels.of(log) if labels else ())
                 for log in logs
             ]
+
+
+def _plain(spec: HistorySpec, limit: int) -> LogFilter:
+    return LogFilter(
+        ids=spec.ids,
+        prompt_id=spec.prompt_id,
+        prompt_version_number=spec.version_number,
+        start_from=spec.start_time,
+        start_to=spec.end_time,
+        limit=limit,
+    )
+
+
+def _found(store: Store, workspace_id: int, spec: HistorySpec, limit: int) -> LogFilter:
+    query = SearchQuery(spec.group(), query_words(spec.q), spec.sort_by, spec.descending)
+    if spec.ids is None:
+        return LogFilter(ids=tuple(find_request_ids(store, workspace_id, query, limit=limit)))
+    found = find_request_ids(store, workspace_id, query, among=spec.ids, limit=len(spec.ids))
+    if spec.sort_by is None:
+        matching = set(found)
+        found = [log_id for log_id in spec.ids if log_id in matching]
+    return LogFilter(ids=tuple(found[:limit]))
 
 
 def _fields(row: dict[str, Any]) -> dict[str, Any]:

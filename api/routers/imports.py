@@ -1,4 +1,4 @@
-"""Imports: of a file into a sheet that is there; as a client polls (E12) and cancels them."""
+"""Imports: of a file or of requests (E13) into a sheet that is there; polled (E12) and cancelled."""
 
 from uuid import UUID
 
@@ -9,11 +9,13 @@ from api.deps import OpenRuns, OpenStore, Who
 from api.openapi import errors, streamed_body
 from api.paths import sheet_path, table_path
 from api.routing import guarded_router, needs
+from api.schemas.history_source import ImportRequestLogsBody
 from api.schemas.imports import ImportCancelled, ImportOperationAnswer, ImportQueued
 from api.schemas.new_sheets import ImportFileBody
 from api.uploads import receive_file, request_hash
 from storage import imports
 from storage.domain.errors import Conflict, ImportInProgress, Malformed
+from storage.history_imports import start_history_import
 from storage.uploads import start_upload_import
 
 router = guarded_router(prefix="/api/public/v2/tables/{table_id}/sheets", tags=["imports"])
@@ -57,6 +59,32 @@ async def import_file(
         upload=upload,
         operation_id=body.operation_id,
         request_hash=request_hash(body, upload),
+    )
+    if not started.repeated:
+        runs.launch_soon(started.operation, str(started.sheet.id))
+    return ImportQueued.of(started)
+
+
+@router.post(
+    "/{sheet_id}/imports/request-logs",
+    status_code=202,
+    summary="Import logged requests into a sheet",
+    responses=errors(Conflict, ImportInProgress),
+)
+@needs("write:table", path=sheet_path, deep_json=True)
+def import_request_logs(
+    store: OpenStore, runs: OpenRuns, who: Who, table_id: UUID, sheet_id: UUID, body: ImportRequestLogsBody
+) -> ImportQueued:
+    """Queue an import of logged requests into a sheet that is there; one at a time writes a sheet."""
+    started = start_history_import(
+        store,
+        who,
+        table_id=table_id,
+        target=sheet_id,
+        query=body.query(),
+        operation_id=body.operation_id,
+        request_hash=request_hash(body, None),
+        loc=("body",),
     )
     if not started.repeated:
         runs.launch_soon(started.operation, str(started.sheet.id))

@@ -5,10 +5,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from storage.domain.keys import Principal, check_workspace
+from storage.domain.operations import OPERATION_ID_PATTERN
 from storage.domain.prompts import MAX_INTEGER
 
 WireInt = Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER, json_schema_extra={"format": "int64"})]
 """An integer that the catalog can be asked for; larger ones are 422, not a failure of ours."""
+
+OperationId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=OPERATION_ID_PATTERN)]
+"""A client's name for an operation."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=512)]
 

@@ -4,13 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstraints
 
-from api.schemas.base import Body
+from api.schemas.base import Body, OperationId
 from api.schemas.history_source import RequestLogsSource
 from storage.domain.file_imports import FILE_ENDINGS, find_file_format
-from storage.domain.operations import OPERATION_ID_PATTERN
 
 Title = Annotated[str, StringConstraints(min_length=1, max_length=255)]
-OperationId = Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=OPERATION_ID_PATTERN)]
 MAX_INDEX = 2_147_483_647
 
 _EXAMPLE: dict[str, JsonValue] = {

@@ -1,5 +1,6 @@
 """Request history as rows of a sheet: which logs, and what of each."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -8,8 +9,11 @@ from typing import Any
 from storage.domain.columns import LONGEST_TITLE, MOST_COLUMNS
 from storage.domain.encodings import Encoding, encoding_of
 from storage.domain.errors import Invalid, Problem
+from storage.domain.filters import Filter, Group, OneOf, Range, parse_filter_group
+from storage.domain.request_logs import to_us
 from storage.domain.tables import free_title
 from storage.domain.transcripts import messages_of, output_value
+from storage.domain.words import query_words
 
 MOST_REQUESTS = 50_000
 NO_MATCH = "No requests matched"
@@ -30,10 +34,16 @@ _METADATA, _SCORE_OF = "metadata.", "score."
 class HistoryQuery:
     """Which logs a client asks for; what is given is ANDed, nothing given means all.
 
-    Times are of `request_start_time`, inclusive. `variables` and `fields` become columns.
+    Times are of `request_start_time`, inclusive. `filter_group` is a group as JSON text. Without `sort_by`
+    ids come in the order given, other logs newest first. `variables` and `fields` become columns.
     """
 
     ids: tuple[int, ...] | None = None
+    filter_group: str | None = None
+    q: str | None = None
+    sort_by: str | None = None
+    descending: bool = True
+    cost_breakdown_key: str | None = None
     prompt_id: int | None = None
     prompt_version_id: int | None = None
     prompt_label_id: int | None = None
@@ -57,6 +67,31 @@ class HistorySpec:
     variables: tuple[str, ...]
     fields: tuple[str, ...]
     nothing: bool
+    filter_group: str | None = None
+    q: str | None = None
+    sort_by: str | None = None
+    descending: bool = True
+    # no column comes of it; it is kept with what was asked
+    cost_breakdown_key: str | None = None
+
+    @property
+    def searches(self) -> bool:
+        """Whether more than ids, a prompt and times is asked for."""
+        return self.filter_group is not None or self.q is not None or self.sort_by is not None
+
+    def group(self) -> Group:
+        """All conditions but ids and words as one filter group."""
+        asked: list[Filter | Group] = []
+        if self.filter_group is not None:
+            asked.append(parse_filter_group(json.loads(self.filter_group)))
+        if self.prompt_id is not None:
+            asked.append(Filter("prompt_id", OneOf((self.prompt_id,))))
+        if self.version_number is not None:
+            asked.append(Filter("prompt_version_number", OneOf((self.version_number,))))
+        if self.start_time is not None or self.end_time is not None:
+            low, high = (None if one is None else to_us(one) for one in (self.start_time, self.end_time))
+            asked.append(Filter("request_start_time", Range(low, high)))
+        return Group("AND", tuple(asked))
 
     def to_json(self) -> dict[str, Any]:
         times = {
@@ -84,23 +119,22 @@ class LoggedExchange:
     labels: Sequence[str]
 
 
-def check_history(query: HistoryQuery, loc: str = "source") -> None:
-    """Raise Invalid when a field is unknown, or a variable or field makes no title."""
+def check_history(query: HistoryQuery, loc: tuple[str, ...] = ("body", "source")) -> None:
+    """Raise Invalid when a field is unknown, a variable or field makes no title, or `q` is too long."""
+    query_words(query.q, (*loc, "q"))
     problems = [
-        Problem(("body", loc, "include_fields", str(at)), f"{field!r} is no field of a request", "enum")
+        Problem((*loc, "include_fields", str(at)), f"{field!r} is no field of a request", "enum")
         for at, field in enumerate(query.fields)
         if not _is_field(field)
     ]
     for name, titles in (("variables_to_parse", query.variables), ("include_fields", query.fields)):
         problems += [
-            Problem(
-                ("body", loc, name, str(at)), f"must have 1 to {LONGEST_TITLE} characters", "string_length"
-            )
+            Problem((*loc, name, str(at)), f"must have 1 to {LONGEST_TITLE} characters", "string_length")
             for at, title in enumerate(titles)
             if not 1 <= len(title) <= LONGEST_TITLE
         ]
     if len(FIRST_TITLES) + len(query.variables) + len(query.fields) > MOST_COLUMNS:
-        problems.append(Problem(("body", loc), f"asks for more than {MOST_COLUMNS} columns", "too_long"))
+        problems.append(Problem(loc, f"asks for more than {MOST_COLUMNS} columns", "too_long"))
     if problems:
         raise Invalid(*problems)
 
@@ -171,5 +205,6 @@ def history_message(spec: HistorySpec, imported: int, *, more: bool) -> str:
         if unmatched:
             said += f"; {unmatched} of the ids were skipped: unknown, or not matching"
     if more:
-        said += f"; more matched, these are the newest {MOST_REQUESTS}"
+        which = "newest" if spec.sort_by is None else "first"
+        said += f"; more matched, these are the {which} {MOST_REQUESTS}"
     return said

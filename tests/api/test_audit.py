@@ -72,6 +72,7 @@ BODIES: dict[str, Any] = {
     "delete /api/public/v2/tables/{table_id}/sheets/{sheet_id}/rows": {"row_indices": [0]},
     "patch /api/public/v2/tables/{table_id}/sheets/{sheet_id}/cells/{cell_id}": {"value": "edited"},
     "delete /api/public/v2/tables/{table_id}/sheets/{sheet_id}/operations/{operation_id}": None,
+    "post /api/public/v2/tables/{table_id}/sheets/{sheet_id}/imports/request-logs": {"filter_group": {}},
     "post /api/public/v2/webhooks": HOOK,
     "delete /api/public/v2/webhooks/{webhook_id}": None,
     "post /api/public/v2/webhooks/{webhook_id}/rotate-secret": None,
@@ -83,6 +84,7 @@ BEFORE: dict[str, tuple[str, str]] = {
     f"post {_TABLE}/undelete": ("DELETE", _TABLE),
     f"post {_SHEET}/undelete": ("DELETE", _SHEET),
     f"post {_SHEET}/imports/file": ("DELETE", _SHEET + "/operations/{operation_id}"),
+    f"post {_SHEET}/imports/request-logs": ("DELETE", _SHEET + "/operations/{operation_id}"),
 }
 UNTOLD = {
     "post /log-request": "a log is its own record, of which there are thousands a second",

@@ -191,6 +191,143 @@ def test_no_match_fails_and_leaves_an_empty_sheet(
     assert list_waiting(store) == []
 
 
+def is_(field: str, value: Any) -> dict[str, Any]:
+    return {"filters": [{"field": field, "operator": "is", "value": value}]}
+
+
+@pytest.mark.parametrize(
+    ("source", "days"),
+    [
+        ({"filter_group": {}}, [3, 2, 1]),
+        ({"filter_group": {"filters": [{"value": "u2", "nested_key": "user"}]}}, [2]),
+        ({"filter_group": is_("request_start_time", "2026-01-03"), "end_time": "2026-01-02"}, []),
+        ({"filter_group": is_("status", "SUCCESS"), "start_time": "2026-01-02"}, [3, 2]),
+        ({"q": "QUESTION answ"}, [2, 1]),
+        ({"q": "question", "sort_by": "request_start_time", "sort_order": "asc"}, [1, 2, 3]),
+        ({"q": "question", "sort_by": "latency_ms", "sort_order": "asc", "limit": 2}, [3, 2]),
+    ],
+)
+def test_filters_words_and_orders_are_those_of_the_search(
+    client: TestClient, store: Store, table_id: str, ids: list[int], source: dict[str, Any], days: list[int]
+) -> None:
+    if not days:
+        with pytest.raises(Refused):
+            history(client, store, table_id, **source)
+        return
+    found = history(client, store, table_id, **source)
+    assert values(found, "request_id") == [ids[day - 1] for day in days]
+
+
+def test_ids_keep_their_order_unless_another_is_asked_for(
+    client: TestClient, store: Store, table_id: str, ids: list[int]
+) -> None:
+    wanted = [ids[1], ids[2], ids[0]]
+    some = {"filters": [{"field": "pl_id", "operator": "neq", "value": str(ids[2])}]}
+    assert values(
+        history(client, store, table_id, request_log_ids=wanted, filter_group=some), "request_id"
+    ) == [
+        ids[1],
+        ids[0],
+    ]
+    asked = {"request_log_ids": wanted, "sort_by": "request_start_time", "sort_order": "desc"}
+    assert values(history(client, store, table_id, **asked), "request_id") == ids[::-1]
+
+
+def into(client: TestClient, url: str, **body: Any) -> Any:
+    return client.post(f"{url}/imports/request-logs", json=body)
+
+
+@pytest.fixture
+def sheet_url(client: TestClient, table_id: str) -> str:
+    (sheet_id,) = client.get(f"{TABLES}/{table_id}").json()["table"]["sheet_row_counts"]
+    return f"{TABLES}/{table_id}/sheets/{sheet_id}"
+
+
+def work(store: Store) -> None:
+    (waiting,) = list_waiting(store)
+    run_operation(WORK, store, waiting.no, 1, "run-1", lambda _: None)
+
+
+def test_requests_are_added_to_a_sheet_that_is_there(
+    client: TestClient, store: Store, sheet_url: str, ids: list[int]
+) -> None:
+    asked = into(client, sheet_url, request_log_ids=[ids[0], 999_999], include_fields=["model"])
+    assert asked.status_code == 202, asked.text
+    made = asked.json()
+    assert made["status_url"].endswith(f"/sheets/operations/{made['operation_id']}")
+    assert (made["operation"]["status"], made["operation"]["source"]) == ("queued", "request_logs")
+    assert into(client, sheet_url, filter_group={}).json()["error"] == "import_in_progress"
+    work(store)
+    poll = client.get(made["status_url"]).json()["operation"]
+    assert (poll["status"], poll["rows_added"], poll["row_count"]) == ("succeeded", 1, 1)
+    assert "1 of the ids were skipped" in poll["message"]
+    group = {"filters": [{"field": "engine", "operator": "is", "value": "gpt-4o"}]}
+    more = {"filter_group": group, "sort_by": "request_start_time", "sort_order": "asc", "limit": 2}
+    again = into(client, sheet_url, **more, variables_to_parse=["n"], metadata_cost_breakdown_key="user")
+    work(store)
+    assert client.get(again.json()["status_url"]).json()["operation"]["row_count"] == 3
+    page = client.get(f"{sheet_url}/rows").json()
+    assert [column["title"] for column in page["columns"]] == ["request_id", "input", "output", "model", "n"]
+    first = page["columns"][0]["id"]
+    assert [row["cells"][first]["value"] for row in page["data"]] == [ids[0], ids[0], ids[1]]
+
+
+def test_the_same_import_is_started_once(
+    client: TestClient, store: Store, sheet_url: str, ids: list[int]
+) -> None:
+    body = {"filter_group": {"logic": "AND", "filters": []}, "q": "question", "operation_id": "mine"}
+    made = into(client, sheet_url, **body)
+    work(store)
+    assert into(client, sheet_url, **body).json() == made.json()
+    assert list_waiting(store) == []
+    for other in ({"q": "answer"}, {"filter_group": {"logic": "OR", "filters": []}}):
+        assert into(client, sheet_url, **(body | other)).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"filter_group": {}, "request_log_ids": [1]},
+        {"filter_group": None, "request_log_ids": None},
+        {"request_log_ids": [1], "q": "x"},
+        {"request_log_ids": [1], "sort_by": "cost", "sort_order": "asc"},
+        {"filter_group": {}, "sort_by": "cost"},
+        {"filter_group": {}, "sort_order": "asc"},
+        {"filter_group": {"filters": [{"field": "x"}]}},
+        {"filter_group": {}, "limit": 50_001},
+        {"filter_group": {}, "include_fields": ["colour"]},
+        {"filter_group": {}, "operation_id": "a b"},
+        {"filter_group": {}, "colour": 1},
+        {"request_log_ids": []},
+        {"request_log_ids": [0]},
+        {"request_log_ids": list(range(1, 50_002))},
+    ],
+)
+def test_an_import_that_does_not_fit_is_refused(
+    client: TestClient, store: Store, sheet_url: str, body: dict[str, Any]
+) -> None:
+    answer = into(client, sheet_url, **body)
+    assert (answer.status_code, answer.json()["error"]) == (422, "validation_error"), answer.text
+    assert list_waiting(store) == []
+
+
+def test_groups_as_deep_as_they_may_be_are_imported_by(
+    client: TestClient, store: Store, table_id: str, sheet_url: str, ids: list[int]
+) -> None:
+    group: dict[str, Any] = is_("engine", "gpt-4o")
+    for at in range(199):
+        group = {"logic": "OR" if at % 2 else "AND", "filters": [group]}
+    assert into(client, sheet_url, filter_group=group).status_code == 202
+    work(store)
+    assert client.get(sheet_url).json()["sheet"]["row_count"] == 3
+    assert values(history(client, store, table_id, filter_group=group), "request_id") == ids[::-1]
+    deeper = {"filters": [group]}
+    assert into(client, sheet_url, filter_group=deeper).status_code == 422
+    body = {"source": {"type": "request_logs", "filter_group": deeper}}
+    assert client.post(f"{TABLES}/{table_id}/sheets", json=body).status_code == 422
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -206,6 +343,12 @@ def test_no_match_fails_and_leaves_an_empty_sheet(
         {"variables_to_parse": ["x" * 256]},
         {"start_time": "yesterday"},
         {"prompt_id": True},
+        {"filter_group": []},
+        {"filter_group": {"filters": [{"field": "colour"}]}},
+        {"sort_by": "cost"},
+        {"sort_order": "asc"},
+        {"sort_by": "model", "sort_order": "asc"},
+        {"q": "x" * 1_001},
         {"colour": "red"},
         {"file_name": "x.csv"},
     ],
