@@ -83,6 +83,7 @@ def flush_logs(store: Store) -> FlushResult:
         Unavailable: the disk is full; what was moved before is moved.
     """
     with held_lease(store, FLUSH_LEASE) as owner:
+        _trim(store)
         with store.logs.read() as connection:
             last = last_tail_id(connection)
         written: list[Segment] = []
@@ -127,7 +128,6 @@ def _flush_chunk(store: Store, owner: str, last: int) -> list[Segment] | None:
             store.data, kept, new_id=store.new_id, now_us=to_us(store.now()), patches=patches
         )
         _name(store, owner, base, rows, written, patches)
-    _trim(store)
     return written
 
 
@@ -149,12 +149,13 @@ def _name(
 
 
 def _trim(store: Store) -> None:
-    # In small steps with a rest between: SQLite's lock is not fair, and logging must not wait for all.
+    """Remove what earlier flushes left in the tail, as no writer was there to do it between its groups."""
     while True:
         with store.logs.transaction() as connection:
             removed = trim_tail(connection, TRIM_ROWS)
         if removed < TRIM_ROWS:
             return
+        # SQLite's lock is not fair, and whoever logs must not wait for all of it
         time.sleep(TRIM_REST_S)
 
 

@@ -20,8 +20,6 @@ MAX_WAITING = 4096
 MAX_WAITING_BYTES = 67_108_864
 _LOOK_EVERY_S = 1.0
 _READ_BYTES = 262_144
-# The kernel takes at most 1,024 buffers at once.
-_MOST_BUFFERS = 512
 _STOPPING = "The service is stopping; nothing was logged."
 _AWAY = "The process that writes logs is being restarted; nothing was logged."
 _GONE = "The process that writes logs is being restarted; it is not known whether this was kept."
@@ -34,7 +32,7 @@ class _Waiting(NamedTuple):
 
 
 class LogSender:
-    """Sends each submission at once, so that the writer begins while the next request is still being read."""
+    """Sends what one turn of the event loop brought as one piece, and tells each submission's own outcome."""
 
     def __init__(
         self,
@@ -55,6 +53,8 @@ class LogSender:
         self._socket: socket.socket | None = None
         self._outcomes = Outcomes()
         self._unsent = bytearray()
+        # the socket takes no more: what is unsent follows when it does
+        self._crowded = False
         self._watch: asyncio.TimerHandle | None = None
         self._closed = False
 
@@ -72,14 +72,18 @@ class LogSender:
             len(self._waiting) >= self._max_waiting or self._waiting_bytes + size > self._max_waiting_bytes
         ):
             raise Unavailable("Too many logs wait to be written; nothing was logged.", retry_after_s=1)
-        connection = self._socket or self._open()
+        if self._socket is None:
+            self._socket = self._open()
         number = next(self._numbers)
         answer: asyncio.Future[int] = self._loop.create_future()
         self._waiting[number] = _Waiting(answer, size, monotonic())
         self._waiting_bytes += size
         if self._watch is None:
             self._watch = self._loop.call_later(_LOOK_EVERY_S, self._look)
-        self._send(connection, pack_submission(number, submission))
+        if not self._unsent:
+            self._loop.call_soon(self._send)
+        for buffer in pack_submission(number, submission):
+            self._unsent += buffer
         return await answer
 
     async def close(self) -> None:
@@ -99,38 +103,28 @@ class LogSender:
             raise Unavailable(_AWAY, retry_after_s=1) from error
         connection.setblocking(False)
         self._loop.add_reader(connection, self._read)
-        self._socket, self._outcomes = connection, Outcomes()
+        self._outcomes = Outcomes()
         return connection
 
-    def _send(self, connection: socket.socket, buffers: list[bytes]) -> None:
-        sent = 0
-        if not self._unsent:
-            if len(buffers) > _MOST_BUFFERS:
-                buffers = [b"".join(buffers)]
-            try:
-                sent = connection.sendmsg(buffers)
-            except BlockingIOError:
-                sent = 0
-            except OSError:
-                self._lose()
-                return
-            if sent == sum(map(len, buffers)):
-                return
-            self._loop.add_writer(connection, self._send_rest)
-        self._unsent += b"".join(buffers)[sent:]
-
-    def _send_rest(self) -> None:
-        if self._socket is None:
+    def _send(self) -> None:
+        if self._socket is None or not self._unsent:
             return
         try:
-            del self._unsent[: self._socket.send(self._unsent)]
+            sent = self._socket.send(self._unsent)
         except BlockingIOError:
-            return
+            sent = 0
         except OSError:
             self._lose()
             return
-        if not self._unsent:
-            self._loop.remove_writer(self._socket)
+        if sent == len(self._unsent):
+            self._unsent = bytearray()
+            if self._crowded:
+                self._loop.remove_writer(self._socket)
+        else:
+            del self._unsent[:sent]
+            if not self._crowded:
+                self._loop.add_writer(self._socket, self._send)
+        self._crowded = bool(self._unsent)
 
     def _read(self) -> None:
         if self._socket is None:
@@ -174,7 +168,7 @@ class LogSender:
             self._loop.remove_writer(self._socket)
             self._socket.close()
             self._socket = None
-        self._unsent.clear()
+        self._unsent, self._crowded = bytearray(), False
         lost, self._waiting, self._waiting_bytes = self._waiting, {}, 0
         for waiting in lost.values():
             if not waiting.answer.done():

@@ -16,6 +16,7 @@ from storage.domain.errors import Unavailable
 from storage.engine.catalog import Catalog, Connection
 from storage.engine.checkpoints import Checkpointer
 from storage.engine.log_wire import Result, Submissions, pack_outcome
+from storage.engine.rows.log_segments import last_tail_id, trim_tail
 from storage.engine.rows.log_tail import Submission, append_group
 
 log = logging.getLogger("promptlake.logs")
@@ -25,6 +26,10 @@ _READ_BYTES = 262_144
 # From the start of one commit to the next: what gathers meanwhile shares the kernel's work of the second one,
 # which is most of its cost.
 _COMMITS_APART_S = 0.001
+# Flushed rows that are removed together with a group, at most so often: about 12,000 a second.
+_TRIM_ROWS, _TRIM_APART_S = 256, 0.02
+# While nothing is logged, what a flush leaves is looked for so often, until nothing is left.
+_TRIM_REST_S = 1.0
 # A caller that does not take its outcomes for so long has died badly.
 _SEND_WITHIN_S = 10.0
 # Once told to stop, callers that are still there get so long to end.
@@ -64,6 +69,7 @@ class LogWriter:
         self._wake.send(b"x")
 
     def run(self) -> None:
+        """Write what comes; remove what was flushed meanwhile, also when nothing comes any more."""
         began = 0.0
         try:
             while not self._ended():
@@ -75,6 +81,8 @@ class LogWriter:
                         self._read_all(group)
                     began = time.monotonic()
                     _answer(group, self._tail.write([submission for _, _, submission in group]), self._drop)
+                elif self._tail.holds_rows:
+                    self._tail.trim()
         finally:
             self._tail.close()
             self._selector.close()
@@ -86,8 +94,10 @@ class LogWriter:
 
     def _gather(self) -> _Group:
         """Wait for what comes; return the submissions that are whole."""
-        pause_s = None if self._stop_by is None else max(0.0, self._stop_by - time.monotonic())
-        return self._read_all([], pause_s)
+        pauses_s = [_TRIM_REST_S] if self._tail.holds_rows else []
+        if self._stop_by is not None:
+            pauses_s.append(max(0.0, self._stop_by - time.monotonic()))
+        return self._read_all([], min(pauses_s, default=None))
 
     def _read_all(self, group: _Group, pause_s: float | None = 0.0) -> _Group:
         for key, _ in self._selector.select(pause_s):
@@ -148,22 +158,44 @@ class _Tail:
         self._kept = ExitStack()
         self._begin: Callable[[], AbstractContextManager[Connection]] | None = None
         self._checkpointer = Checkpointer(logs.sqlite_path)
+        self._trimmed_at = 0.0
+        # what an earlier process left is looked for, too
+        self.holds_rows = True
 
     def write(self, group: Sequence[Submission]) -> Sequence[Result]:
         """Commit a group; return what became of each, which is durable."""
         try:
-            if self._begin is None:
-                self._begin = self._kept.enter_context(self._logs.writing())
-            with self._begin() as connection:
+            with self._transaction() as connection:
                 outcomes = append_group(connection, group)
+                if time.monotonic() - self._trimmed_at > _TRIM_APART_S:
+                    trim_tail(connection, _TRIM_ROWS)
+                    self._trimmed_at = time.monotonic()
         except Exception as error:  # noqa: BLE001 - callers hear that nothing was logged, the writer lives on
-            self._begin = None
-            self._kept.close()
-            why = error.message if isinstance(error, Unavailable) else type(error).__name__
-            log.error("%d submissions were refused: %s", len(group), why)  # noqa: TRY400  # it may quote logs
+            log.error("%d submissions were refused: %s", len(group), self._give_up(error))  # noqa: TRY400
             return [Unavailable("The log database cannot be written now; nothing was logged.")] * len(group)
+        self.holds_rows = True
         self._checkpointer.wrote(sum(submission.size for submission in group))
         return outcomes
+
+    def trim(self) -> None:
+        """Remove some of what was flushed; notice when the tail is empty."""
+        try:
+            with self._transaction() as connection:
+                removed = trim_tail(connection, 8 * _TRIM_ROWS)
+                self.holds_rows = removed > 0 or last_tail_id(connection) > 0
+        except Exception as error:  # noqa: BLE001 - nobody waits for it; it is tried again
+            log.error("flushed logs stay in the tail: %s", self._give_up(error))  # noqa: TRY400
+
+    def _transaction(self) -> AbstractContextManager[Connection]:
+        if self._begin is None:
+            self._begin = self._kept.enter_context(self._logs.writing())
+        return self._begin()
+
+    def _give_up(self, error: Exception) -> str:
+        """Trust the connection no more; return what may be said of the error, which may quote logs."""
+        self._begin = None
+        self._kept.close()
+        return error.message if isinstance(error, Unavailable) else type(error).__name__
 
     def close(self) -> None:
         self._kept.close()

@@ -29,6 +29,7 @@ from storage.engine.log_sender import LogSender, connect_unix
 from storage.engine.log_wire import Outcomes, Submissions, pack_outcome, pack_submission
 from storage.engine.log_writer import LogWriter
 from storage.engine.rows.log_tail import Entry, Idempotency, Submission
+from storage.log_flush import flush_logs
 from storage.log_writing import writing_beside
 from storage.store import Store
 from tests.logs import stored_fields
@@ -248,6 +249,24 @@ def test_submissions_larger_than_the_socket_arrive_whole(store: Store) -> None:
     with store.logs.read() as connection:
         sizes = connection.execute(sa.select(sa.func.length(tail_table.c.body))).scalars()
         assert all(size > 3_000_000 for size in sizes)
+
+
+def test_the_writer_removes_what_was_flushed_while_it_writes_and_when_nothing_comes(store: Store) -> None:
+    async def work(sender: LogSender) -> None:
+        await asyncio.gather(*(sender.append(entry(store)) for _ in range(700)))
+        await asyncio.to_thread(flush_logs, store)
+        for _ in range(3):
+            await asyncio.sleep(0.03)
+            await sender.append(entry(store))
+        assert len(await asyncio.to_thread(stored_ids, store)) < 700
+        await asyncio.to_thread(flush_logs, store)
+        async with asyncio.timeout(20):
+            while await asyncio.to_thread(stored_ids, store):
+                await asyncio.sleep(0.05)
+        assert await sender.append(entry(store)) == 704
+
+    with_sender(store, work)
+    assert stored_ids(store) == [704]
 
 
 def test_another_process_takes_scores_keys_and_tells_refusals(store: Store, short: Path) -> None:
