@@ -6,6 +6,7 @@ from uuid import UUID
 
 from api.routing import PathCheck
 from storage.cells import check_cell
+from storage.column_changes import get_column
 from storage.deliveries import get_delivery
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
@@ -115,6 +116,17 @@ def cell_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
         table_id=path_uuid(params, "table_id"),
         sheet_id=path_uuid(params, "sheet_id"),
         cell_id=path_uuid(params, "cell_id"),
+    )
+
+
+def column_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {table_id}, {sheet_id} and {column_id}."""
+    get_column(
+        store,
+        who,
+        table_id=path_uuid(params, "table_id"),
+        sheet_id=path_uuid(params, "sheet_id"),
+        column_id=path_uuid(params, "column_id"),
     )
 
 

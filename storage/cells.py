@@ -1,5 +1,6 @@
 """Cells: one is read by its computed id, without a search, and written into the sheet's overlay."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,9 @@ from storage.engine.catalog import Connection
 from storage.engine.rows.columns import find_column_by_no
 from storage.engine.sheet_rows import read_columns
 from storage.engine.snapshots import Snapshot, commit
+from storage.recalculations import live_states
 from storage.sheets import require_sheet
+from storage.staleness import mark_dependents
 from storage.store import Store
 
 
@@ -29,7 +32,11 @@ def get_cell(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, ce
         sheet = require_sheet(connection, who, table_id, sheet_id)
         head = store.snapshots.get(connection, sheet.head_no)
         column, index = _place(connection, head, address)
-    return _read(store, head, cell_id, column, index)
+        live = live_states(connection, sheet.no) if column.computed else None
+    cell = _read(store, head, cell_id, column, index)
+    if live and address:
+        return replace(cell, state=live.state(column.no, address.row_no, cell.state))
+    return cell
 
 
 def check_cell(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, cell_id: UUID) -> None:
@@ -63,7 +70,11 @@ def edit_cell(
             raise WrongColumnType(f"{column.title} is computed: only text cells are written")
         if same_value(before.value, value):
             return CellEdit(before, 0, sheet.version_count)
-        patch = Patch({column.no: {address.row_no: Entry(value, now)}} if address else {})
+        row_no = address.row_no if address else 0
+        changed = {column.no: frozenset({row_no})}
+        marked = mark_dependents(connection, store, head, changed, now, next_row_no=sheet.next_row_no)
+        cells = {**marked.patch.cells, column.no: {row_no: Entry(value, now)}}
+        patch = Patch(cells, marked.patch.restated)
         commit(connection, head, head.manifest, patch=patch, next_row_no=sheet.next_row_no, now=now)
         record_audit(
             connection,
@@ -75,7 +86,7 @@ def edit_cell(
             details={"sheet_id": str(sheet.id), "column_id": str(column.id)},
         )
     cell = Cell(cell_id, column.id, index, value, display_value(value), now)
-    return CellEdit(cell, 0, sheet.version_count)
+    return CellEdit(cell, marked.stale_count, sheet.version_count)
 
 
 def _place(connection: Connection, head: Snapshot, address: CellAddress | None) -> tuple[Column, int]:

@@ -15,7 +15,7 @@ from storage.domain.sheets import Sheet
 from storage.engine.catalog import Connection
 from storage.engine.rows.operations import find_operation, set_answer
 from storage.engine.rows.sheets import find_row_count, find_sheet_by_no, update_sheet
-from storage.operations import ClaimRefused, enqueue, fail_within, find_repeat
+from storage.operations import ClaimRefused, cancel_within, enqueue, find_repeat
 from storage.sheets import add_sheet, require_sheet
 from storage.store import Store
 from storage.tables import require_table_no
@@ -187,7 +187,9 @@ def get_import_target(store: Store, operation: Operation) -> ImportTarget:
 def cancel_operation(
     store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, operation_id: str
 ) -> Operation:
-    """End an operation of a sheet as failed, "cancelled": its run can publish nothing any more.
+    """End an operation of a sheet: its run can publish nothing any more.
+
+    An import ends failed, "cancelled"; a recalculation ends cancelled, and keeps what it has done.
 
     Raises:
         NotFound: no such operation of that sheet.
@@ -198,7 +200,7 @@ def cancel_operation(
         found = find_operation(connection, who.workspace_id, operation_id)
         if found is None or found.sheet_no != sheet.no:
             raise NotFound(NO_OPERATION)
-        if not fail_within(connection, store, found.no, found.attempt, CANCELLED_MESSAGE):
+        if not cancel_within(connection, store, found, CANCELLED_MESSAGE):
             raise Conflict(f"The operation has ended: {found.status}")
         record_audit(connection, store, who, action="cancel", kind="operation", entity_id=found.id)
     return found

@@ -5,9 +5,12 @@ from typing import Any
 from storage.domain.errors import Conflict, NotFound
 from storage.domain.keys import Principal
 from storage.domain.operations import (
+    CANCELLED,
     CANCELLED_MESSAGE,
+    COMPLETED,
     FAILED,
     QUEUED,
+    RECALCULATE,
     RUNNING,
     SUCCEEDED,
     Lane,
@@ -179,6 +182,29 @@ def fail(store: Store, no: int, attempt: int, message: str) -> bool:
         return fail_within(connection, store, no, attempt, message)
 
 
+def complete(connection: Connection, store: Store, operation: Operation, message: str) -> None:
+    """End a recalculation that tried every cell.
+
+    Raises:
+        ClaimRefused: the run no longer owns it.
+    """
+    values = {"status": COMPLETED, "progress": 100, "message": message, "updated_at": store.now()}
+    if not update_owned(connection, operation, values):
+        raise ClaimRefused(f"operation {operation.no} is no longer of run {operation.run_id}")
+    release_sheet(connection, operation.no)
+
+
+def cancel_within(connection: Connection, store: Store, operation: Operation, message: str) -> bool:
+    """End an operation that has not ended as cancelled; an import, which knows no such end, as failed."""
+    if operation.kind != RECALCULATE:
+        return fail_within(connection, store, operation.no, operation.attempt, message)
+    values = {"status": CANCELLED, "message": message, "updated_at": store.now()}
+    cancelled = update_open(connection, operation.no, operation.attempt, values)
+    if cancelled:
+        release_sheet(connection, operation.no)
+    return cancelled
+
+
 def fail_within(connection: Connection, store: Store, no: int, attempt: int, message: str) -> bool:
     """As `fail`, within a transaction of the caller."""
     now = store.now()
@@ -228,7 +254,10 @@ def settle_ended_run(store: Store, no: int, attempt: int, run_id: str, *, cancel
             message = (
                 CANCELLED_MESSAGE if cancelled else f"The run that did this work ended early (run {run_id})."
             )
-            fail_within(connection, store, no, found.attempt, message)
+            if cancelled:
+                cancel_within(connection, store, found, message)
+            else:
+                fail_within(connection, store, no, found.attempt, message)
         return end
 
 

@@ -9,6 +9,7 @@ from storage.domain.errors import NotFound
 from storage.domain.ids import CellAddress, cell_id
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest, Window, page_of, plan_page
+from storage.domain.recalculations import Live
 from storage.domain.rows import Row, RowPage, rows_of
 from storage.domain.sheets import Sheet
 from storage.engine.catalog import Connection
@@ -16,6 +17,7 @@ from storage.engine.rows.columns import select_columns
 from storage.engine.rows.versions import find_version_state
 from storage.engine.sheet_rows import read_columns, row_numbers, rows_bytes
 from storage.engine.snapshots import Snapshot
+from storage.recalculations import live_states
 from storage.sheets import require_sheet
 from storage.store import Store
 
@@ -47,10 +49,12 @@ def list_rows(
     with store.catalog.read() as connection:
         sheet = require_sheet(connection, who, table_id, sheet_id)
         snapshot, columns, version = _state(store, connection, sheet, version_number, column_ids)
+        # a version reads as it was: nothing of it is being computed
+        live = Live(()) if version_number else live_states(connection, sheet.no)
     shown = _choose(columns, column_ids)
     window = _bounded(store, window, snapshot, shown)
     start, count = rows_of(window, snapshot.manifest)
-    rows = rows_at(store, snapshot, shown, start, count)
+    rows = rows_at(store, snapshot, shown, start, count, live)
     if window.descending:
         rows.reverse()
     page = page_of(store.cursor_key, window, rows, lambda row: row.row_no)
@@ -97,10 +101,24 @@ def _choose(columns: Sequence[Column], column_ids: Sequence[UUID] | None) -> Seq
     return [column for column in columns if column.id in wanted]
 
 
-def rows_at(store: Store, snapshot: Snapshot, columns: Sequence[Column], start: int, count: int) -> list[Row]:
-    """Return rows of a snapshot with the cells of some columns."""
+def rows_at(
+    store: Store,
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    start: int,
+    count: int,
+    live: Live | None = None,
+) -> list[Row]:
+    """Return rows of a snapshot with the cells of some columns, as they read while others are computed."""
     numbers = row_numbers(snapshot.manifest, start, count)
     values = read_columns(store.segments, snapshot, [column.no for column in columns], start, count)
+    if live:
+        for column, found in zip(columns, values, strict=True):
+            if live.has(column.no):
+                found[:] = [
+                    (*written[:3], live.state(column.no, number, written[3]))
+                    for number, written in zip(numbers, found, strict=True)
+                ]
     key = store.cell_key
     return [
         Row(

@@ -1,4 +1,4 @@
-"""Imports: of a file or of requests (E13) into a sheet that is there; polled (E12) and cancelled."""
+"""Imports: of a file or of requests (E13) into a sheet that is there; polled (E12)."""
 
 from uuid import UUID
 
@@ -10,7 +10,7 @@ from api.openapi import errors, streamed_body
 from api.paths import sheet_path, table_path
 from api.routing import guarded_router, needs
 from api.schemas.history_source import ImportRequestLogsBody
-from api.schemas.imports import ImportCancelled, ImportOperationAnswer, ImportQueued
+from api.schemas.imports import ImportOperationAnswer, ImportQueued
 from api.schemas.new_sheets import ImportFileBody
 from api.uploads import receive_file, request_hash
 from storage import imports
@@ -89,16 +89,3 @@ def import_request_logs(
     if not started.repeated:
         runs.launch_soon(started.operation, str(started.sheet.id))
     return ImportQueued.of(started)
-
-
-@router.delete("/{sheet_id}/operations/{operation_id}", summary="Cancel an operation")
-@needs("write:table", path=sheet_path)
-def cancel_operation(
-    store: OpenStore, runs: OpenRuns, who: Who, table_id: UUID, sheet_id: UUID, operation_id: str
-) -> ImportCancelled:
-    """Cancel work on a sheet: it ends failed, "cancelled", and nothing of it is added."""
-    cancelled = imports.cancel_operation(
-        store, who, table_id=table_id, sheet_id=sheet_id, operation_id=operation_id
-    )
-    runs.terminate_soon(cancelled)
-    return ImportCancelled(message="Cancelled", operation_id=cancelled.id, cancelled_cell_count=0)

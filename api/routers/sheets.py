@@ -1,4 +1,4 @@
-"""Sheets: list, get (E9), change (E10), delete (E11), bring back; their columns."""
+"""Sheets: list, get (E9), change (E10), delete (E11), bring back."""
 
 from uuid import UUID
 
@@ -6,10 +6,10 @@ from api.deps import OpenRuns, OpenStore, Who
 from api.openapi import errors
 from api.paths import deleted_sheet_path, form_only, sheet_path, table_path
 from api.routing import guarded_router, needs
-from api.schemas.pages import Cursor, Limit, LongLimit, Order, PageOut, page_out
-from api.schemas.sheets import ColumnOut, SheetAnswer, SheetOut, SheetUpdate, SheetUpdated
+from api.schemas.pages import Cursor, Limit, Order, PageOut, page_out
+from api.schemas.sheets import SheetAnswer, SheetOut, SheetUpdate, SheetUpdated
 from api.schemas.tables import Done
-from storage import columns, sheet_changes, sheets
+from storage import sheet_changes, sheets
 from storage.domain.errors import Conflict
 from storage.domain.paging import PageRequest
 
@@ -61,20 +61,3 @@ def delete_sheet(store: OpenStore, runs: OpenRuns, who: Who, table_id: UUID, she
     for operation in sheets.delete_sheet(store, who, table_id=table_id, sheet_id=sheet_id):
         runs.terminate_soon(operation)
     return Done(message="Sheet deleted")
-
-
-@router.get("/{sheet_id}/columns", summary="List columns")
-@needs("read", path=sheet_path)
-def list_columns(
-    store: OpenStore,
-    who: Who,
-    table_id: UUID,
-    sheet_id: UUID,
-    cursor: Cursor = None,
-    limit: LongLimit = 100,
-    order: Order = "asc",
-) -> PageOut[ColumnOut]:
-    """List the columns of a sheet by position."""
-    request = PageRequest(limit, order, cursor)
-    page = columns.list_columns(store, who, table_id=table_id, sheet_id=sheet_id, request=request)
-    return page_out(page, lambda column: ColumnOut.of(column, sheet_id, who.workspace_id))

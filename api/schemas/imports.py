@@ -97,10 +97,3 @@ class ImportQueued(Answer):
             operation=ImportOperationOut.of(operation, started.sheet.row_count),
             status_url=f"/api/public/v2/tables/{started.sheet.table_id}/sheets/operations/{operation.id}",
         )
-
-
-class ImportCancelled(Answer):
-    success: Literal[True] = True
-    message: str
-    operation_id: str
-    cancelled_cell_count: int

@@ -51,8 +51,17 @@ class SheetUpdated(SheetAnswer):
     version: int
 
 
+class DependencyOut(Answer):
+    """One column that a column reads, and for which key of its configuration."""
+
+    column_id: UUID
+    reference_type: str
+    config_key: str
+    config_meta: Mapping[str, Any]
+
+
 class ColumnOut(Answer):
-    """A column; `position_rank` orders the columns of a sheet."""
+    """A column; `position_rank` orders the columns of a sheet, `config` names other columns by id."""
 
     id: UUID
     sheet_id: UUID
@@ -62,7 +71,7 @@ class ColumnOut(Answer):
     config: Mapping[str, Any]
     position_rank: int
     is_output_column: bool
-    dependencies: list[dict[str, Any]]
+    dependencies: list[DependencyOut]
 
     @classmethod
     def of(cls, column: Column, sheet_id: UUID, workspace_id: int) -> "ColumnOut":
@@ -75,5 +84,5 @@ class ColumnOut(Answer):
             config=column.config,
             position_rank=column.position_rank,
             is_output_column=column.is_output_column,
-            dependencies=[],
+            dependencies=[DependencyOut.model_validate(edge) for edge in column.dependencies],
         )

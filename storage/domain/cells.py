@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -42,6 +42,12 @@ class CellState:
 
 
 COMPLETED = CellState()
+STALE = CellState("stale")
+
+
+def restated(under: CellState, state: CellState) -> CellState:
+    """Return what becomes of a cell whose value stays: how it was computed is not forgotten."""
+    return replace(under, status=state.status, error=state.error, error_message=state.error_message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from storage.domain.cells import CellState, check_value
+from storage.domain.cells import STALE, check_value
 from storage.domain.columns import TEXT, Column
 from storage.domain.errors import Invalid, Problem, WrongColumnType, invalid
 from storage.domain.manifests import Fill, Source
@@ -14,7 +14,6 @@ from storage.domain.sheets import EMPTY
 MOST_ROWS = 1_000
 LARGE_CELLS = 1_000
 """More values than this, written at once, become a segment; fewer lie in the overlay."""
-STALE = CellState("stale")
 
 
 @dataclass(frozen=True, slots=True)

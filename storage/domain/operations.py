@@ -6,12 +6,16 @@ from enum import Enum
 from typing import Any, Literal
 
 QUEUED, RUNNING, SUCCEEDED, FAILED = "queued", "running", "succeeded", "failed"
-ENDED = frozenset({SUCCEEDED, FAILED, "completed", "cancelled"})
+COMPLETED, CANCELLED = "completed", "cancelled"
+ENDED = frozenset({SUCCEEDED, FAILED, COMPLETED, CANCELLED})
 IMPORT_FILE, IMPORT_REQUEST_LOGS = "import_file", "import_request_logs"
 IMPORTS = frozenset({IMPORT_FILE, IMPORT_REQUEST_LOGS})
+RECALCULATE = "recalculate"
 CANCELLED_MESSAGE = "cancelled"
 # A run that dies before it claims is started again; work that can never start must not be tried for ever.
 MAX_ATTEMPTS = 20
+# What a killed recalculation did is kept, so it goes on; one that kills its run each time must end.
+_MAX_RESUMES = 4
 
 Lane = Literal["short", "compute", "wait"]
 
@@ -65,10 +69,13 @@ class RunEnd(Enum):
 def plan_run_end(operation: Operation, attempt: int, run_id: str, *, cancelled: bool) -> RunEnd:
     """Decide what becomes of an operation whose run (launched for `attempt`) ended without ending it.
 
-    A run that claimed and died has failed the operation; one that died before its claim is replaced.
+    A run that claimed and died has failed the operation, but for a recalculation, which is resumed; one that
+    died before its claim is replaced.
     """
     unrecorded = operation.run_id is None and operation.attempt == attempt
     if operation.ended or not (operation.run_id == run_id or unrecorded):
         return RunEnd.NOTHING
-    again = operation.status == QUEUED and not cancelled and operation.attempt < MAX_ATTEMPTS
+    resumes = operation.kind == RECALCULATE and operation.attempt <= _MAX_RESUMES
+    may_go_on = resumes if operation.status == RUNNING else operation.attempt < MAX_ATTEMPTS
+    again = may_go_on and not cancelled
     return RunEnd.AGAIN if again else RunEnd.FAIL

@@ -5,13 +5,14 @@ or merges the last ones with its own into a new one, and changes none. So a vers
 restore names them again, and what reads an older snapshot never sees them change.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from storage.domain.cells import COMPLETED, CellState
+from storage.domain.cells import COMPLETED, CellState, CellStatus, restated
 
 FOLD_CELLS = 10_000
 FOLD_BYTES = 16 * 1024 * 1024
@@ -32,7 +33,10 @@ KEPT = Kept.KEPT
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What was written to a cell. With KEPT the time of the value stays, too."""
+    """What was written to a cell.
+
+    With KEPT value and time stay, and of the state only status and error are new (`cells.restated`).
+    """
 
     value: Any
     written_at: datetime
@@ -41,7 +45,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """A state for all rows of a column below a row number, which is the sheet's counter at that time."""
+    """Status and error for all rows of a column below a row number, the sheet's counter at that time."""
 
     state: CellState
     end_row_no: int
@@ -125,6 +129,13 @@ class Note:
         )
 
 
+def note_status(spelled: str | None) -> CellStatus:
+    """Return the status that a note, as it is kept, gives its cell."""
+    if spelled is None:
+        return COMPLETED.status
+    return Note.from_json(json.loads(spelled)).state.status
+
+
 def to_micros(at: datetime) -> int:
     """Return microseconds since 1970."""
     return (at - _EPOCH) // _MICROSECOND
@@ -151,14 +162,14 @@ def merged(older: Patch, newer: Patch) -> Patch:
 def laid(under: Entry | None, entry: Entry) -> Entry:
     """Return what a cell holds once an entry lies on another."""
     if entry.value is KEPT and under is not None:
-        return Entry(under.value, under.written_at, entry.state)
+        return Entry(under.value, under.written_at, restated(under.state, entry.state))
     return entry
 
 
-def _with_state(entry: Entry, row_no: int, restated: Restated) -> Entry:
-    if row_no >= restated.end_row_no:
+def _with_state(entry: Entry, row_no: int, changed: Restated) -> Entry:
+    if row_no >= changed.end_row_no:
         return entry
-    return Entry(entry.value, entry.written_at, restated.state)
+    return Entry(entry.value, entry.written_at, restated(entry.state, changed.state))
 
 
 def count_to_merge(patches: Sequence[NumberedPatch], cell_count: int, size: int) -> int:

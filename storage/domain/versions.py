@@ -116,3 +116,9 @@ def cell_deltas(columns: Mapping[int, Column], written: Mapping[int, Sequence[st
             ids = [one for no in nos for one in written[no]]
             found.append(Delta(kind, ids, None, {"column_ids": [str(columns[no].id) for no in nos]}))
     return found
+
+
+def column_updated(before: Column, after: Column) -> Delta:
+    names = [name for name in Column.__slots__ if getattr(before, name) != getattr(after, name)]
+    held = [{name: getattr(one, name) for name in names} for one in (before, after)]
+    return Delta("column_updated", [str(after.id)], *held)

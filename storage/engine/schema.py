@@ -321,6 +321,36 @@ operations = sa.Table(
     **_NEVER_REUSED,
 )
 
+# What a recalculation is to do and has done, beside its operation.
+recalculations = sa.Table(
+    "recalculations",
+    metadata,
+    sa.Column("operation_no", sa.ForeignKey("operations.no"), primary_key=True),
+    # [Task] as storage/domain/recalculations.py spells them, in order of computation
+    sa.Column("columns", sa.JSON, nullable=False),
+)
+
+# Answers that a run must not pay for twice, until their column is committed.
+kept_answers = sa.Table(
+    "kept_answers",
+    metadata,
+    _no(),
+    sa.Column("operation_no", sa.ForeignKey("operations.no"), nullable=False),
+    sa.Column("column_no", _NO, nullable=False),
+    # zlib-compressed JSON: [[row number, input hash, value, error, error message, metrics, cached]]
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    sa.Index("ix_kept_answers_operation", "operation_no", "column_no"),
+    **_NEVER_REUSED,
+)
+
+# What the cells of a column were last found to be computed from, as a whole.
+column_prints = sa.Table(
+    "column_prints",
+    metadata,
+    sa.Column("column_no", sa.ForeignKey("columns.no"), primary_key=True),
+    sa.Column("fingerprint", sa.String(64), nullable=False),
+)
+
 webhooks = sa.Table(
     "webhooks",
     metadata,

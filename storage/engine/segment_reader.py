@@ -2,16 +2,19 @@
 
 import json
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from storage.domain.cells import CellStatus
 from storage.domain.encodings import JSON_ENCODINGS, Encoding
 from storage.domain.manifests import SegmentRef
+from storage.domain.overlay import note_status
 from storage.engine.data_root import DataRoot
 from storage.engine.lru import Lru
-from storage.engine.segments import field_name
+from storage.engine.segments import STATUSES_KEY, field_name
 
 _KEPT_FOOTER_BYTES = 64 * 1024 * 1024
 
@@ -47,6 +50,28 @@ class SegmentReader:
             _values(rows.column(name).to_pylist(), segment.encodings[field])
             for name, field in zip(wanted, fields, strict=True)
         ]
+
+    def read_arrow(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> Any:
+        """Return the same rows as an Arrow table, as they are kept: JSON as text."""
+        import pyarrow.parquet as pq  # noqa: PLC0415
+
+        footer = self._footer(segment)
+        first, last = _groups(footer, start, count)
+        names = [field_name(field) for field in fields]
+        with pq.ParquetFile(self._data.path(segment.key), metadata=footer.metadata, pre_buffer=False) as file:
+            table = file.read_row_groups(list(range(first, last + 1)), columns=names, use_threads=False)
+        return table.select(names).slice(start - footer.starts[first], count)
+
+    def count_statuses(self, segment: SegmentRef, notes: int, start: int, count: int) -> Counter[CellStatus]:
+        """Count the cells by status as their notes say; for a whole segment the footer knows."""
+        footer = self._footer(segment)
+        known = (footer.metadata.metadata or {}).get(STATUSES_KEY)
+        if known is not None and (start, count) == (0, footer.starts[-1]):
+            return Counter(json.loads(known))
+        found: Counter[CellStatus] = Counter()
+        for text in self.read_arrow(segment, [notes], start, count).column(0).to_pylist():
+            found[note_status(text)] += 1
+        return found
 
     def size(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> int:
         """Return about how many bytes such a read takes, from the footer alone."""

@@ -20,6 +20,8 @@ ROWS_PER_GROUP = 4_096
 """A cell costs the decoding of one column of one group, a page that of all: 3 ms for ten, at 16,384 13 ms."""
 FIELDS_PER_SEGMENT = 64
 COMPRESSION = "zstd"
+STATUSES_KEY = b"cell_statuses"
+"""Where the footer of computed results keeps how many cells have which status, as JSON."""
 _HASH_CHUNK = 1 << 20
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from storage.domain.cells import COMPLETED, CellState, display_value
+from storage.domain.cells import COMPLETED, CellState, display_value, restated
 from storage.domain.encodings import Encoding
 from storage.domain.manifests import Fill, Manifest, SegmentRef, Span, Stored
 from storage.domain.overlay import KEPT, Entry, Note, Patch, entries_within
@@ -87,7 +87,7 @@ def _lay(values: dict[int, list[Written]], patch: Patch, first_row_no: int) -> N
         if no in values:
             rows = values[no]
             for at in range(min(len(rows), max(0, one.end_row_no - first_row_no))):
-                rows[at] = (*rows[at][:3], one.state)
+                rows[at] = (*rows[at][:3], restated(rows[at][3], one.state))
     for no in patch.cells.keys() & values.keys():
         rows = values[no]
         for row_no, entry in entries_within(patch, no, first_row_no, first_row_no + len(rows)):
@@ -97,7 +97,7 @@ def _lay(values: dict[int, list[Written]], patch: Patch, first_row_no: int) -> N
 
 def _entered(under: Written, entry: Entry) -> Written:
     if entry.value is KEPT:
-        return (*under[:3], entry.state)
+        return (*under[:3], restated(under[3], entry.state))
     return entry.value, display_value(entry.value), entry.written_at, entry.state
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.cells import COMPLETED, CellState
+from storage.domain.cells import COMPLETED, CellState, restated
 from storage.domain.manifests import Fill, Manifest, Part
 from storage.domain.overlay import (
     KEPT,
@@ -23,7 +23,12 @@ from storage.engine.sheet_rows import Written, read_columns
 from storage.engine.snapshots import Snapshot
 
 BORN = datetime(2026, 1, 1, tzinfo=UTC)
-STATES = [COMPLETED, CellState("stale"), CellState("failed", error="timeout", error_message="It took long")]
+STATES = [
+    COMPLETED,
+    CellState("stale"),
+    CellState(input_hash="7a", execution_id="run"),
+    CellState("failed", error="timeout", error_message="It took long"),
+]
 times = st.sampled_from([datetime(2026, 1, day, 3, 4, 5, day, tzinfo=UTC) for day in range(2, 6)])
 states = st.sampled_from(STATES)
 values = st.sampled_from(["", "text", None, 1, 1.5, True, {"a": [1, None]}, "\0"])
@@ -42,11 +47,11 @@ def restates_in_order(found: list[Patch]) -> list[Patch]:
     ends: dict[int, int] = {}
     ordered = []
     for patch in found:
-        restated = {}
+        changed = {}
         for no, one in patch.restated.items():
             ends[no] = max(ends.get(no, 0), one.end_row_no)
-            restated[no] = Restated(one.state, ends[no])
-        ordered.append(Patch(patch.cells, restated))
+            changed[no] = Restated(one.state, ends[no])
+        ordered.append(Patch(patch.cells, changed))
     return ordered
 
 
@@ -67,12 +72,15 @@ def by_hand(found: list[Patch]) -> list[list[Written]]:
         for no, one in patch.restated.items():
             for row in rows:
                 if row < one.end_row_no:
-                    cells[no, row] = (*cells[no, row][:2], one.state)
+                    cells[no, row] = (*cells[no, row][:2], restated(cells[no, row][2], one.state))
         for no, written in patch.cells.items():
             for row, entry in written.items():
                 if (no, row) in cells:
-                    value, at = cells[no, row][:2] if entry.value is KEPT else (entry.value, entry.written_at)
-                    cells[no, row] = (value, at, entry.state)
+                    value, at, state = cells[no, row]
+                    if entry.value is KEPT:
+                        cells[no, row] = (value, at, restated(state, entry.state))
+                    else:
+                        cells[no, row] = (entry.value, entry.written_at, entry.state)
     return [[cells[no, row] for row in rows] for no in (1, 2, 3)]
 
 

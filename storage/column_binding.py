@@ -1,0 +1,118 @@
+"""The configuration of a column, checked and bound to the columns that it names."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from storage.code_reads import read_code
+from storage.domain.column_types import bind_config, find_disagreement
+from storage.domain.column_types.binding import Binder, CodeReads, Edge
+from storage.domain.columns import Column
+from storage.domain.errors import DependencyCycle, InvalidConfig
+from storage.domain.graph import find_cycle
+from storage.domain.keys import Principal
+from storage.engine.catalog import Connection
+from storage.engine.rows.column_edges import find_column_nos, find_place, select_places, select_sources
+from storage.store import Store
+
+Given = Mapping[str, Any]
+MOST_CONFIG_BYTES = 1_048_576
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A configuration as it is kept, what it reads, and the numbers of these columns."""
+
+    config: dict[str, Any]
+    edges: list[Edge]
+    source_nos: list[int]
+
+
+def read_before(store: Store, who: Principal, kind: str, config: Given) -> CodeReads | None:
+    """Find what the code of a configuration reads, before a transaction is opened: it may take a moment.
+
+    Raises:
+        InvalidConfig: the code does not parse.
+    """
+    code = config.get("code")
+    if kind != "code" or not isinstance(code, str):
+        return None
+    language = config.get("language", "PYTHON")
+    return read_code(store, who, language, code) if isinstance(language, str) else None
+
+
+def bind(
+    connection: Connection,
+    who: Principal,
+    *,
+    kind: str,
+    config: Given,
+    dependencies: Sequence[Given] | None,
+    columns: Sequence[Column],
+    code_reads: CodeReads | None,
+) -> Bound:
+    """Check a configuration against its type and bind it to the sheet's columns.
+
+    Raises:
+        InvalidConfig: it does not fit, a source is missing, or `dependencies` say something else.
+    """
+
+    def elsewhere(table_id: str, sheet_id: str, column_id: str) -> str | None:
+        try:
+            ids = UUID(table_id), UUID(sheet_id), UUID(column_id)
+        except ValueError:
+            return None
+        found = find_place(connection, who.workspace_id, *ids)
+        return None if found is None else str(found.id)
+
+    binder = Binder(_finder(columns), elsewhere, lambda _language, _code: code_reads)
+    stored, edges = bind_config(kind, config, binder)
+    if dependencies is not None:
+        check_dependencies(edges, dependencies)
+    return Bound(stored, edges, source_nos(connection, edges))
+
+
+def check_dependencies(edges: Sequence[Edge], given: Sequence[Given]) -> None:
+    """Raise InvalidConfig unless dependencies that a client gave are those of the configuration."""
+    problem = find_disagreement(list(edges), list(given))
+    if problem:
+        raise InvalidConfig(problem)
+
+
+def source_nos(connection: Connection, edges: Sequence[Edge]) -> list[int]:
+    """Return the numbers of the columns that edges name, as far as they are there."""
+    ids = [UUID(edge["column_id"]) for edge in edges]
+    found = find_column_nos(connection, ids)
+    return [found[one] for one in dict.fromkeys(ids) if one in found]
+
+
+def _finder(columns: Sequence[Column]) -> Any:
+    by_title = {column.title: column for column in columns}
+    by_id = {str(column.id): column for column in columns}
+
+    def find(name: str) -> tuple[str, str] | None:
+        found = by_title.get(name) or by_id.get(name.lower())
+        return None if found is None else (str(found.id), found.title)
+
+    return find
+
+
+def check_acyclic(connection: Connection, column: Column, reads: Sequence[int]) -> None:
+    """Raise DependencyCycle, with the titles on the way, if a column may not read these.
+
+    The way may lead through other sheets.
+    """
+    graph = {**select_sources(connection, list(reads)), column.no: list(reads)}
+    cycle = find_cycle(graph)
+    if cycle is None:
+        return
+    at = cycle.index(column.no) if column.no in cycle else 0
+    titles = {no: place.title for no, place in select_places(connection, cycle).items()}
+    titles[column.no] = column.title
+    path = [titles.get(no, "?") for no in (*cycle[at:], *cycle[:at], cycle[at])]
+    shown = path if len(path) <= _SHOWN else [*path[: _SHOWN // 2], "...", *path[-_SHOWN // 2 :]]
+    raise DependencyCycle(f"The columns would read each other: {' -> '.join(shown)}")
+
+
+_SHOWN = 20

@@ -1,0 +1,308 @@
+"""Recalculations: started, listed, cancelled; how many cells of a sheet have which status."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from uuid import UUID
+
+from storage.audit import record_audit
+from storage.domain.cells import CellStatus
+from storage.domain.columns import Column
+from storage.domain.errors import Invalid, NotFound, Problem, WrongColumnType
+from storage.domain.graph import levels
+from storage.domain.keys import Principal
+from storage.domain.operations import COMPLETED, RECALCULATE, Lane, Operation
+from storage.domain.paging import Page, PageRequest, page_of, plan_page
+from storage.domain.recalculations import ANY_STATUS, DONE, Live, Recalculation, Task, Wanted
+from storage.domain.sheets import Sheet
+from storage.engine.catalog import Connection
+from storage.engine.cell_statuses import count_statuses, rows_with_status
+from storage.engine.rows.column_edges import select_sources
+from storage.engine.rows.columns import select_columns
+from storage.engine.rows.operations import update_open
+from storage.engine.rows.recalculations import (
+    find_recalculation,
+    find_recalculation_by_no,
+    insert_recalculation,
+    select_open_recalculations,
+    select_recalculations,
+)
+from storage.engine.snapshots import Snapshot
+from storage.operations import enqueue
+from storage.sheets import require_sheet
+from storage.store import Store
+
+NO_OPERATION = "No such operation"
+_HISTORY = 20
+MOST_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller asks for: ids of computed columns (None: all) and places of rows (None: all)."""
+
+    column_ids: Sequence[UUID] | None = None
+    row_indices: Sequence[int] | None = None
+    statuses: Sequence[str] = ANY_STATUS
+    force: bool = False
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a column would take, by its own history; `cached_count` cells surely need no computing."""
+
+    column: Column
+    cell_count: int
+    cached_count: int
+    price: float
+    tokens: int
+    seconds: float
+
+
+def enqueue_column(
+    connection: Connection, store: Store, who: Principal, sheet: Sheet, column: Column, cell_count: int
+) -> Operation:
+    """Queue the first computation of a column, in the transaction that adds it (E16)."""
+    wanted = Wanted((column.no,))
+    return _enqueue(connection, store, who, sheet, wanted, [Task(column.no, cell_count)])
+
+
+def start_recalculation(
+    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, asked: Asked
+) -> Recalculation:
+    """Queue a recalculation; where no cell is to be visited it is `completed` at once.
+
+    Raises:
+        NotFound: no such sheet or column.
+        WrongColumnType: a column is text.
+        Invalid: a row index is out of range.
+    """
+    with store.catalog.transaction() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        wanted, tasks = _plan(connection, store, sheet, asked)
+        operation = _enqueue(connection, store, who, sheet, wanted, tasks)
+        if not any(task.cell_count for task in tasks):
+            values = {
+                "status": COMPLETED,
+                "progress": 100,
+                "message": "Nothing to do",
+                "updated_at": store.now(),
+            }
+            update_open(connection, operation.no, operation.attempt, values)
+        record_audit(
+            connection,
+            store,
+            who,
+            action="recalculate",
+            kind="sheet",
+            entity_id=sheet.id,
+            details={"operation_id": operation.id, "column_count": len(tasks)},
+        )
+        found = find_recalculation_by_no(connection, operation.no)
+    if found is None:
+        raise RuntimeError("the recalculation just queued is gone")
+    return found
+
+
+def estimate_recalculation(
+    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, asked: Asked
+) -> list[Estimate]:
+    """Return what a recalculation would do, by column; starts nothing.
+
+    Raises:
+        As `start_recalculation`.
+    """
+    with store.catalog.read() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        _, tasks = _plan(connection, store, sheet, asked)
+        columns = {column.no: column for column in select_columns(connection, sheet.no)}
+        past = select_recalculations(connection, sheet.no, after=None, descending=True, limit=_HISTORY)
+    return [_estimate(columns[task.column_no], task, past) for task in tasks]
+
+
+def _estimate(column: Column, task: Task, past: Sequence[Recalculation]) -> Estimate:
+    done = [one for recalculation in past for one in recalculation.tasks if one.column_no == column.no]
+    tried = sum(one.completed + one.failed - one.cached for one in done)
+    share = task.cell_count / tried if tried else 0.0
+    return Estimate(
+        column,
+        task.cell_count,
+        0,
+        sum(one.price for one in done) * share,
+        round(sum(one.tokens for one in done) * share),
+        sum(one.seconds for one in done) * share,
+    )
+
+
+def _plan(connection: Connection, store: Store, sheet: Sheet, asked: Asked) -> tuple[Wanted, list[Task]]:
+    chosen = _chosen(select_columns(connection, sheet.no), asked.column_ids)
+    head = store.snapshots.get(connection, sheet.head_no)
+    rows = None if asked.row_indices is None else _row_nos(head, asked.row_indices)
+    ordered = order_columns(connection, [column.no for column in chosen])
+    wanted = Wanted(tuple(ordered), rows, tuple(asked.statuses), asked.force, asked.budget)
+    return wanted, [Task(no, _count(store, head, wanted, no)) for no in ordered]
+
+
+def order_columns(connection: Connection, column_nos: Sequence[int]) -> list[int]:
+    """Return columns in order of computation: each behind those that it reads."""
+    reads = select_sources(connection, list(column_nos))
+    return [no for level in levels(reads, column_nos) for no in level]
+
+
+def _chosen(columns: Sequence[Column], ids: Sequence[UUID] | None) -> list[Column]:
+    if ids is None:
+        return [column for column in columns if column.computed]
+    wanted = set(ids)
+    found = [column for column in columns if column.id in wanted]
+    if len(found) < len(wanted):
+        raise NotFound("No such column")
+    for column in found:
+        if not column.computed:
+            raise WrongColumnType(f"{column.title} is a text column: it is not computed")
+    return found
+
+
+def _row_nos(head: Snapshot, indices: Sequence[int]) -> tuple[int, ...]:
+    found = set()
+    for at, index in enumerate(indices):
+        span = next(head.manifest.spans(index, 1), None) if index >= 0 else None
+        if span is None:
+            problem = f"must be below {head.manifest.row_count}, the number of rows"
+            raise Invalid(Problem(("body", "row_indices", str(at)), problem, "less_than"))
+        found.add(span.first_row_no)
+    return tuple(sorted(found))
+
+
+def _count(store: Store, head: Snapshot, wanted: Wanted, column_no: int) -> int:
+    if wanted.row_nos is None:
+        counts = count_statuses(store.segments, head, column_no)
+        return sum(count for status, count in counts.items() if wanted.visits(status))
+    if not wanted.statuses:
+        return len(wanted.row_nos)
+    statuses = rows_with_status(store.segments, head, column_no, wanted.row_nos)
+    return sum(wanted.visits(status) for status in statuses.values())
+
+
+def _enqueue(
+    connection: Connection,
+    store: Store,
+    who: Principal,
+    sheet: Sheet,
+    wanted: Wanted,
+    tasks: Sequence[Task],
+) -> Operation:
+    # one that waits for another of its sheet must not take the place of what computes
+    lane: Lane = "wait" if select_open_recalculations(connection, sheet.no) else "compute"
+    operation = enqueue(
+        connection,
+        store,
+        who,
+        operation_id=None,
+        kind=RECALCULATE,
+        lane=lane,
+        request_hash=sha256(repr(wanted).encode()).hexdigest(),
+        spec=wanted.to_json(),
+        table_no=sheet.table_no,
+        sheet_no=sheet.no,
+    )
+    insert_recalculation(connection, operation.no, tasks)
+    return operation
+
+
+def get_recalculation(
+    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, operation_id: str
+) -> Recalculation:
+    """Return a recalculation of a sheet as a client polls it (E19).
+
+    Raises:
+        NotFound: no such recalculation of that sheet.
+    """
+    with store.catalog.read() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        found = find_recalculation(connection, sheet.no, operation_id)
+    if found is None:
+        raise NotFound(NO_OPERATION)
+    return found
+
+
+def list_recalculations(
+    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, request: PageRequest
+) -> Page[Recalculation]:
+    """List the recalculations of a sheet by age.
+
+    Raises:
+        NotFound: no such sheet.
+        InvalidCursor: the cursor is of another list.
+    """
+    window = plan_page(store.cursor_key, request, sort="operation", filters={"sheet": str(sheet_id)})
+    with store.catalog.read() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        found = select_recalculations(
+            connection,
+            sheet.no,
+            after=window.position,
+            descending=window.descending,
+            limit=window.limit,
+        )
+    return page_of(store.cursor_key, window, found, lambda one: one.operation.no)
+
+
+def live_states(connection: Connection, sheet_no: int) -> Live:
+    """Return how the cells of a sheet read while it is recalculated."""
+    return Live(select_open_recalculations(connection, sheet_no))
+
+
+def sheet_status_counts(
+    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID
+) -> tuple[int, dict[str, int]]:
+    """Return the number of cells of a sheet, and how many have which status.
+
+    Raises:
+        NotFound: no such sheet.
+    """
+    with store.catalog.read() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        columns = select_columns(connection, sheet.no)
+        head = store.snapshots.get(connection, sheet.head_no)
+        running = select_open_recalculations(connection, sheet.no)
+    rows = head.manifest.row_count
+    counts: Counter[CellStatus] = Counter()
+    for column in columns:
+        if column.computed:
+            counts += _live_counts(count_statuses(store.segments, head, column.no), column.no, running)
+        else:
+            counts["completed"] += rows
+    return rows * len(columns), {status: count for status, count in counts.items() if count}
+
+
+def _live_counts(
+    counts: Counter[CellStatus], column_no: int, running: Sequence[Recalculation]
+) -> Counter[CellStatus]:
+    """Count cells that a recalculation will compute as queued or running."""
+    moved = counts.copy()
+    for one in running:
+        for task in one.tasks:
+            if task.column_no != column_no or task.state == DONE:
+                continue
+            becomes: CellStatus = "running" if task.state == "running" else "queued"
+            left = task.pending
+            for status in ("stale", "failed", "completed"):
+                taken = min(left, moved[status]) if one.wanted.visits(status) else 0
+                moved[status] -= taken
+                moved[becomes] += taken
+                left -= taken
+    return moved
+
+
+def count_pending(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, operation_id: str) -> int:
+    """Return how many cells an operation has not tried; 0 for one that is no recalculation of the sheet.
+
+    Raises:
+        NotFound: no such sheet.
+    """
+    with store.catalog.read() as connection:
+        sheet = require_sheet(connection, who, table_id, sheet_id)
+        found = find_recalculation(connection, sheet.no, operation_id)
+    return 0 if found is None else found.pending_count
