@@ -19,6 +19,7 @@ from pipelines.resources import StoreResource
 defs = Definitions(
     assets=[
         sheets.sheet_snapshots,
+        sheets.sheet_recalculation,
         request_logs.request_log_segments,
         log_index.request_log_index,
         log_partitions.request_log_partitions,
@@ -28,6 +29,7 @@ defs = Definitions(
     asset_checks=[checks.sheet_segments_are_whole, checks.log_segments_are_whole],
     jobs=[
         sheets.import_job,
+        sheets.recalculation_job,
         request_logs.flush_job,
         log_index.index_job,
         log_partitions.compaction_job,

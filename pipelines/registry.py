@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 
 from pipelines.imports import run_import
+from pipelines.recalculation import run_recalculation
 from pipelines.work import Work
-from storage.domain.operations import IMPORT_FILE, IMPORT_REQUEST_LOGS
+from storage.domain.operations import IMPORT_FILE, IMPORT_REQUEST_LOGS, RECALCULATE
 
-WORK: Mapping[str, Work] = {IMPORT_FILE: run_import, IMPORT_REQUEST_LOGS: run_import}
+WORK: Mapping[str, Work] = {
+    IMPORT_FILE: run_import,
+    IMPORT_REQUEST_LOGS: run_import,
+    RECALCULATE: run_recalculation,
+}

@@ -22,7 +22,7 @@ from storage.engine.rows.columns import find_column, mark_columns_deleted, selec
 from storage.engine.snapshots import Snapshot, commit
 from storage.new_columns import check_title, place_column
 from storage.sheets import require_sheet
-from storage.staleness import NOTHING, Marked, count_turning, mark_dependents
+from storage.staleness import NOTHING, Marked, count_turning, mark_dependents, note_marks
 from storage.store import Store
 from storage.structure import record_structure
 
@@ -184,6 +184,7 @@ def _mark(
     """Make all cells of a column stale, with those of its descendants."""
     own = count_turning(store, head, {column.no: None})
     marked = mark_dependents(connection, store, head, {column.no: None}, now, next_row_no=sheet.next_row_no)
+    note_marks(connection, {column.no: (sheet.no, None)})
     restated = {**marked.patch.restated, column.no: Restated(STALE, sheet.next_row_no)}
     return Marked(Patch(marked.patch.cells, restated), marked.columns, marked.stale_count + own)
 

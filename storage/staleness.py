@@ -11,6 +11,7 @@ from storage.engine.catalog import Connection
 from storage.engine.cell_statuses import count_statuses, rows_with_status
 from storage.engine.rows.column_edges import Place, select_places, select_readers
 from storage.engine.rows.sheets import find_sheet_by_no
+from storage.engine.rows.stale_marks import insert_marks
 from storage.engine.snapshots import Snapshot, commit
 from storage.store import Store
 
@@ -56,6 +57,7 @@ def mark_dependents(
     plan = {no: rows for no, rows in plan.items() if no not in apart_from}
     stale_count = 0
     patches: dict[int, Patch] = {}
+    note_marks(connection, {no: (places[no].sheet_no, rows) for no, rows in plan.items()})
     for sheet_no, (snapshot, row_counter) in others.items():
         mine = {no: rows for no, rows in plan.items() if places[no].sheet_no == sheet_no}
         if mine:
@@ -67,6 +69,14 @@ def mark_dependents(
             snapshot, row_counter = others[sheet_no]
             commit(connection, snapshot, snapshot.manifest, patch=patch, next_row_no=row_counter, now=now)
     return Marked(patches.get(head.sheet_no, Patch()), tuple(places[no] for no in plan), stale_count)
+
+
+def note_marks(connection: Connection, marked: Mapping[int, tuple[int, Rows]]) -> None:
+    """Let a recalculation that may be computing these cells know that its results are outdated.
+
+    `marked` are (sheet number, rows) by column.
+    """
+    insert_marks(connection, marked)
 
 
 def stale_patch(

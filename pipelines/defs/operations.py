@@ -22,7 +22,7 @@ from dagster import (
     sensor,
 )
 
-from pipelines.defs.sheets import import_job, sheet_partitions
+from pipelines.defs.sheets import import_job, recalculation_job, sheet_partitions
 from pipelines.home import worker_is_reachable
 from pipelines.launches import OUTBOX_SENSOR, attempt_of, launch_of
 from pipelines.resources import process_store
@@ -39,7 +39,7 @@ _SELDOM_S = 60
 
 @sensor(
     name=OUTBOX_SENSOR,
-    jobs=[import_job],
+    jobs=[import_job, recalculation_job],
     minimum_interval_seconds=_OFTEN_S,
     default_status=DefaultSensorStatus.RUNNING,
     description="Launches every queued operation that has no live run; settles those whose run has ended.",
@@ -97,7 +97,7 @@ def _find_run(instance: DagsterInstance, operation: Operation) -> DagsterRun | N
 
 @run_failure_sensor(
     name="failed_runs",
-    monitored_jobs=[import_job],
+    monitored_jobs=[import_job, recalculation_job],
     minimum_interval_seconds=_SELDOM_S,
     default_status=DefaultSensorStatus.RUNNING,
     description="Tells an operation that its run failed, also one that the outbox no longer looks at.",
@@ -110,7 +110,7 @@ def failed_runs(context: RunFailureSensorContext) -> None:
 @run_status_sensor(
     name="canceled_runs",
     run_status=DagsterRunStatus.CANCELED,
-    monitored_jobs=[import_job],
+    monitored_jobs=[import_job, recalculation_job],
     minimum_interval_seconds=_SELDOM_S,
     default_status=DefaultSensorStatus.RUNNING,
     description="Tells an operation that its run was canceled.",

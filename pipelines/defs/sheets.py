@@ -14,7 +14,13 @@ from dagster import (
     in_process_executor,
 )
 
-from pipelines.launches import IMPORT_JOB, SHEET_ASSET, SHEET_PARTITIONS
+from pipelines.launches import (
+    IMPORT_JOB,
+    RECALCULATION_ASSET,
+    RECALCULATION_JOB,
+    SHEET_ASSET,
+    SHEET_PARTITIONS,
+)
 from pipelines.registry import WORK
 from pipelines.resources import StoreResource
 from pipelines.work import Outcome, reopen, run_operation
@@ -39,6 +45,26 @@ def sheet_snapshots(
     context: AssetExecutionContext, config: OperationConfig, store: StoreResource
 ) -> MaterializeResult[None]:
     """Write a sheet's next snapshot."""
+    return _operate(context, config, store)
+
+
+@asset(
+    name=RECALCULATION_ASSET,
+    partitions_def=sheet_partitions,
+    group_name="sheets",
+    deps=[sheet_snapshots],
+    description="Computed columns of a sheet: values and errors of their cells, one commit a column.",
+)
+def sheet_recalculation(
+    context: AssetExecutionContext, config: OperationConfig, store: StoreResource
+) -> MaterializeResult[None]:
+    """Compute the cells that an operation asks for."""
+    return _operate(context, config, store)
+
+
+def _operate(
+    context: AssetExecutionContext, config: OperationConfig, store: StoreResource
+) -> MaterializeResult[None]:
     if not context.has_partition_key:
         raise ValueError("A sheet is written by an operation: launch it with its partition.")
     opened = store.open()
@@ -67,4 +93,10 @@ import_job = define_asset_job(
     AssetSelection.assets(sheet_snapshots).without_checks(),
     executor_def=in_process_executor,
     description="Import a file or logged requests into a sheet.",
+)
+recalculation_job = define_asset_job(
+    RECALCULATION_JOB,
+    AssetSelection.assets(sheet_recalculation).without_checks(),
+    executor_def=in_process_executor,
+    description="Compute cells of a sheet.",
 )

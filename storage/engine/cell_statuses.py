@@ -1,16 +1,17 @@
 """How many cells of a column are stale, completed or failed, without reading what is known to be uniform."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from storage.domain.cells import CellStatus
 from storage.domain.manifests import Fill, Part, Stored
 from storage.domain.overlay import Patch
 from storage.engine.segment_reader import SegmentReader
-from storage.engine.sheet_rows import read_columns
+from storage.engine.sheet_rows import read_columns, row_numbers
 from storage.engine.snapshots import Snapshot
 
-Counts = Mapping[CellStatus, int]
+_FEW_ROWS = 100
+_STEP = 65_536
 
 
 def count_statuses(reader: SegmentReader, snapshot: Snapshot, column_no: int) -> Counter[CellStatus]:
@@ -32,12 +33,32 @@ def rows_with_status(
     reader: SegmentReader, snapshot: Snapshot, column_no: int, row_nos: Iterable[int]
 ) -> dict[int, CellStatus]:
     """Return the status of single cells, by row number; rows that are gone are left out."""
+    wanted = list(row_nos)
+    if len(wanted) > _FEW_ROWS:
+        return _many_with_status(reader, snapshot, column_no, set(wanted))
     found: dict[int, CellStatus] = {}
-    for row_no in row_nos:
+    for row_no in wanted:
         index = snapshot.manifest.find_index(row_no)
         if index is not None:
             ((written,),) = read_columns(reader, snapshot, [column_no], index, 1)
             found[row_no] = written[3].status
+    return found
+
+
+def _many_with_status(
+    reader: SegmentReader, snapshot: Snapshot, column_no: int, row_nos: set[int]
+) -> dict[int, CellStatus]:
+    # the library of frames is slow to load, and most callers ask for a few rows
+    from storage.engine.column_frames import read_frame  # noqa: PLC0415
+
+    found: dict[int, CellStatus] = {}
+    for start in range(0, snapshot.manifest.row_count, _STEP):
+        numbers = row_numbers(snapshot.manifest, start, _STEP)
+        if row_nos.isdisjoint(numbers):
+            continue
+        frame = read_frame(reader, snapshot, column_no, start, len(numbers), computed=True)
+        statuses = zip(numbers, frame.statuses.to_list(), strict=True)
+        found.update((no, status) for no, status in statuses if no in row_nos)
     return found
 
 
@@ -77,11 +98,13 @@ def _adjusted(
 
 
 def _read_all(reader: SegmentReader, snapshot: Snapshot, column_no: int) -> Counter[CellStatus]:
+    from storage.engine.column_frames import read_frame  # noqa: PLC0415
+
     counts: Counter[CellStatus] = Counter()
-    step = 50_000
-    for start in range(0, snapshot.manifest.row_count, step):
-        (written,) = read_columns(reader, snapshot, [column_no], start, step)
-        counts.update(state.status for _, _, _, state in written)
+    for start in range(0, snapshot.manifest.row_count, _STEP):
+        count = min(_STEP, snapshot.manifest.row_count - start)
+        frame = read_frame(reader, snapshot, column_no, start, count, computed=True)
+        counts.update(frame.statuses.to_list())
     return counts
 
 
@@ -94,3 +117,18 @@ def _of_part(reader: SegmentReader, part: Part, column_no: int) -> Counter[CellS
     if source.notes is None:
         return Counter({"completed": part.count})
     return reader.count_statuses(source.segment, source.notes, source.start + part.offset, part.count)
+
+
+def overlay_rows(
+    reader: SegmentReader, snapshot: Snapshot, column_no: int, visits: Callable[[str], bool]
+) -> list[int] | None:
+    """Return the rows that patches wrote, if no other cell can have a status that is asked for; else None."""
+    patches = [one.patch for one in snapshot.overlay.patches]
+    if any(column_no in patch.restated for patch in patches):
+        return None
+    base: Counter[CellStatus] = Counter()
+    for part in snapshot.manifest.parts:
+        base += _of_part(reader, part, column_no)
+    if any(visits(status) for status in base):
+        return None
+    return sorted({row for patch in patches for row in patch.cells.get(column_no, ())})

@@ -343,6 +343,19 @@ kept_answers = sa.Table(
     **_NEVER_REUSED,
 )
 
+# What turned stale while a recalculation may compute it: its results are outdated then.
+stale_marks = sa.Table(
+    "stale_marks",
+    metadata,
+    _no(),
+    sa.Column("sheet_no", _NO, nullable=False),
+    sa.Column("column_no", _NO, nullable=False),
+    # [row number]; null: all
+    sa.Column("rows", sa.JSON(none_as_null=True)),
+    sa.Index("ix_stale_marks_column", "column_no", "no"),
+    **_NEVER_REUSED,
+)
+
 # What the cells of a column were last found to be computed from, as a whole.
 column_prints = sa.Table(
     "column_prints",

@@ -100,3 +100,9 @@ def find_key_facts(
     workspace_id, user_id, name, email, found_id, scopes, expires_at, revoked_at = row
     who = Principal(workspace_id, user_id, name, email, found_id, frozenset(scopes))
     return KeyFacts(who, expires_at, revoked_at)
+
+
+def find_user(connection: Connection, user_id: int) -> tuple[str, str | None] | None:
+    """Return name and email of a user."""
+    row = connection.execute(sa.select(users.c.name, users.c.email).where(users.c.id == user_id)).first()
+    return None if row is None else (row[0], row[1])

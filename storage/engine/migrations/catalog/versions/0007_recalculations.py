@@ -2,14 +2,14 @@
 
 from alembic import op
 
-from storage.engine.schema import column_prints, kept_answers, recalculations
+from storage.engine.schema import column_prints, kept_answers, recalculations, stale_marks
 
-revision = "0004_recalculations"
-down_revision = "0003_column_dependencies"
+revision = "0007_recalculations"
+down_revision = "0006_suggestion_calls"
 branch_labels = None
 depends_on = None
 
-_TABLES = (recalculations, kept_answers, column_prints)
+_TABLES = (recalculations, kept_answers, stale_marks, column_prints)
 
 
 def upgrade() -> None:

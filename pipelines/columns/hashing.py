@@ -1,0 +1,51 @@
+"""Input hashes: what a cell was computed from, in 128 bits, over all rows of a block at once."""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+
+import polars as pl
+from xxhash import xxh3_128_hexdigest
+
+from pipelines.columns.values import shown
+from storage.domain.columns import Column
+from storage.domain.results import Values
+
+# what says how a computation is kept, not what it is
+_BESIDE = frozenset({"cache"})
+
+
+def config_digest(column: Column, engine: str) -> str:
+    """Return what a column computes, and by which engine, in hexadecimal; its title does not count."""
+    config = {name: value for name, value in column.config.items() if name not in _BESIDE}
+    edges = [[edge["column_id"], edge["config_key"], edge["config_meta"]] for edge in column.dependencies]
+    spelled = json.dumps([column.type, config, edges, engine], sort_keys=True, ensure_ascii=False)
+    return sha256(spelled.encode()).hexdigest()
+
+
+def hash_rows(digest: str, columns: Sequence[Values], count: int) -> pl.Series:
+    """Return the hash of each row: xxh3_128 over the digest and the length-prefixed values, in hexadecimal.
+
+    The encoding that a value happens to be kept in does not count, its type does.
+    """
+    pieces: list[pl.Expr] = [pl.lit(digest)]
+    frame = pl.DataFrame({"row": pl.arange(0, count, eager=True)})
+    for at, values in enumerate(columns):
+        name = str(at)
+        frame = frame.with_columns(_spelled(values).alias(name))
+        present = pl.concat_str([_tag(values, name), pl.col(name).str.len_bytes(), pl.lit(":"), pl.col(name)])
+        pieces.append(pl.when(pl.col(name).is_null()).then(pl.lit("n")).otherwise(present))
+    keys = frame.select(pl.concat_str(pieces).cast(pl.Binary)).to_series()
+    return pl.Series("hash", list(map(xxh3_128_hexdigest, keys.to_list())), dtype=pl.String)
+
+
+def _spelled(values: Values) -> pl.Series:
+    # messages are shown as a conversation, which says less than they do
+    return values.series if values.encoding == "messages" else shown(values)
+
+
+def _tag(values: Values, name: str) -> pl.Expr:
+    if values.encoding == "json":
+        quoted = pl.Series(name, values.series).str.starts_with('"').fill_null(value=False)
+        return pl.when(pl.lit(quoted)).then(pl.lit("t")).otherwise(pl.lit("j"))
+    return pl.lit("t" if values.encoding == "text" else "j")

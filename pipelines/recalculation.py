@@ -1,0 +1,200 @@
+"""The work of a recalculation's run: column by column in order of computation, one commit each."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from pipelines.columns.hashing import config_digest
+from pipelines.columns.protocol import EngineUnavailable, RunContext, Runner, RunnerKind
+from pipelines.columns.registry import RUNNERS
+from pipelines.columns.values import to_list
+from pipelines.columns.visits import Kept, failed_block, no_cells, visit
+from pipelines.work import Outcome, Report
+from storage.domain.column_types import TYPES
+from storage.domain.errors import InvalidConfig
+from storage.domain.keys import Principal
+from storage.domain.operations import Operation
+from storage.domain.recalculations import DONE, Recalculation, Task
+from storage.domain.results import ENGINE_UNAVAILABLE, MISSING_SOURCE, Answers, CellError
+from storage.operations import ClaimRefused, claim
+from storage.recalculation_commit import Gathered
+from storage.recalculation_jobs import Block, Job, blocks, get_recalculation_of, is_turn, open_job
+from storage.recalculation_progress import (
+    complete_recalculation,
+    keep_answers,
+    kept_answers,
+    principal_of,
+    skip_task,
+    stop_at_budget,
+    tell,
+)
+from storage.store import Store
+
+PROGRESS_EVERY_S = 0.5
+WAIT_EVERY_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What all columns of a run share."""
+
+    store: Store
+    operation: Operation
+    who: Principal
+    runners: Mapping[str, RunnerKind]
+    report: Report
+
+
+def run_recalculation(store: Store, no: int, attempt: int, run_id: str, report: Report) -> Outcome:
+    """Compute the cells that an operation asks for; a killed run goes on where it was.
+
+    Raises:
+        ClaimRefused: another run has the operation, or it was cancelled; committed columns stay.
+        Unavailable: the disk is full or the catalog busy.
+    """
+    return recalculate(store, no, attempt, run_id, report, RUNNERS)
+
+
+def recalculate(
+    store: Store, no: int, attempt: int, run_id: str, report: Report, runners: Mapping[str, RunnerKind]
+) -> Outcome:
+    """As `run_recalculation`, with runners by type."""
+    while not is_turn(store, no):
+        time.sleep(WAIT_EVERY_S)
+    operation = claim(store, no, attempt, run_id)
+    run = _Run(store, operation, principal_of(store, operation), runners, report)
+    found = get_recalculation_of(store, operation)
+    report(f"Recalculating {len(found.tasks)} columns, attempt {attempt}.")
+    for task in found.tasks:
+        if task.state != DONE and not _compute_column(run, get_recalculation_of(store, operation), task):
+            return Outcome(_facts(get_recalculation_of(store, operation)))
+    complete_recalculation(store, operation)
+    return Outcome(_facts(get_recalculation_of(store, operation)))
+
+
+def _facts(done: Recalculation) -> dict[str, int | float | str]:
+    return {
+        "cells": done.cell_count,
+        "completed": done.completed_count,
+        "failed": done.failed_count,
+        "cached": done.cached_count,
+        "columns": len(done.tasks),
+        "price": sum(task.price for task in done.tasks),
+        "tokens": sum(task.tokens for task in done.tasks),
+        "seconds": round(sum(task.seconds for task in done.tasks), 3),
+    }
+
+
+def _compute_column(run: _Run, found: Recalculation, task: Task) -> bool:
+    """Compute one column; False when the budget is spent and the operation has ended."""
+    started = time.monotonic()
+    job = open_job(run.store, run.operation, found.wanted, task)
+    if job is None:
+        skip_task(run.store, run.operation, task)
+        return True
+    kind = run.runners.get(job.column.type)
+    with Gathered(run.store, job) as gathered:
+        spent = sum(one.price for one in found.tasks if one.state == DONE)
+        column = _Column(run, job, gathered, kind, started, spent)
+        stopped = column.compute()
+        gathered.finish()
+        gathered.commit(gathered.task(time.monotonic() - started, done=not stopped))
+    counts = gathered.counts
+    run.report(f"Column {job.column.id}: {counts.completed} completed, {counts.failed} failed.")
+    if stopped:
+        stop_at_budget(run.store, run.operation)
+    return not stopped
+
+
+class _Column:
+    """The computation of one column of a run."""
+
+    def __init__(
+        self, run: _Run, job: Job, gathered: Gathered, kind: RunnerKind | None, started: float, spent: float
+    ) -> None:
+        self._run, self._job, self._gathered, self._kind = run, job, gathered, kind
+        self._started = started
+        self._told_at = 0.0
+        self._spent = spent
+
+    def compute(self) -> bool:
+        """Compute all blocks; return whether the budget ended it."""
+        self._tell()
+        with self._opened() as (runner, refused):
+            for block in blocks(self._run.store, self._job):
+                if not block.places:
+                    self._gathered.add(block, no_cells(block))
+                elif refused is not None:
+                    self._gathered.add(block, failed_block(block, refused))
+                elif runner is not None and self._visit(block, runner):
+                    return True
+                if time.monotonic() - self._told_at >= PROGRESS_EVERY_S:
+                    self._tell()
+        return False
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Runner | None, CellError | None]]:
+        """Open the runner, or say why every cell fails."""
+        job, kind = self._job, self._kind
+        gone = job.missing
+        if gone is not None:
+            yield None, CellError(MISSING_SOURCE, "A column that this one reads is gone")
+            return
+        if kind is None:
+            yield None, _unavailable(job)
+            return
+        context = RunContext(self._run.store, self._run.who, self._run.operation, job.column)
+        with ExitStack() as stack:
+            try:
+                runner = stack.enter_context(kind.open(context))
+            except (EngineUnavailable, InvalidConfig) as error:
+                yield None, CellError(error.code, error.message)
+                return
+            yield runner, None
+
+    def _visit(self, block: Block, runner: Runner) -> bool:
+        kind, job, store = self._kind, self._job, self._run.store
+        if kind is None:
+            raise ValueError("a runner without a kind")
+        digest = config_digest(job.column, kind.engine(job.column))
+        kept = kept_answers(store, job) if kind.keeps else {}
+
+        def told(piece: Answers, places: Sequence[int], hashes: Sequence[str]) -> bool:
+            rows = [block.row_nos[place] for place in places]
+            keep_answers(store, job, rows, hashes, to_list(piece.values), piece)
+            self._spent += sum(one.get("price", 0.0) for one in piece.metrics.values())
+            if time.monotonic() - self._told_at >= PROGRESS_EVERY_S:
+                self._tell()
+            budget = job.wanted.budget
+            return budget is None or self._spent < budget
+
+        recalled = {row: (one[0], Kept(*one[1:])) for row, one in kept.items()}
+        computed, stopped = visit(
+            job,
+            block,
+            runner,
+            digest,
+            kind.chunk_rows,
+            kept=recalled,
+            told=told if kind.keeps else None,
+        )
+        self._gathered.add(block, computed)
+        return stopped
+
+    def _tell(self) -> None:
+        """Tell the client how far the column is.
+
+        Raises:
+            ClaimRefused: the operation was cancelled or taken over.
+        """
+        self._told_at = time.monotonic()
+        task = self._gathered.task(self._told_at - self._started, done=False)
+        if not tell(self._run.store, self._run.operation, task):
+            raise ClaimRefused(f"operation {self._run.operation.no} was cancelled or taken over")
+
+
+def _unavailable(job: Job) -> CellError:
+    known = ", ".join(kind for kind in TYPES if kind in RUNNERS)
+    message = f"Columns of type {job.column.type} cannot be computed here yet; {known} can"
+    return CellError(ENGINE_UNAVAILABLE, message)

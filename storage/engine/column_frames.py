@@ -1,0 +1,176 @@
+"""Columns of a snapshot as frames: values, statuses and hashes of many rows at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from storage.domain.cells import COMPLETED, STALE, CellState
+from storage.domain.encodings import JSON_ENCODINGS, Encoding, encoding_of
+from storage.domain.manifests import Fill, Span, Stored
+from storage.domain.overlay import KEPT, Patch, entries_within
+from storage.domain.results import Values
+from storage.engine.arrow_values import compact_json
+from storage.engine.segment_reader import SegmentReader
+from storage.engine.snapshots import Snapshot
+
+_TYPES: dict[Encoding, Any] = {
+    "text": pl.String,
+    "integer": pl.Int64,
+    "double": pl.Float64,
+    "boolean": pl.Boolean,
+    "json": pl.String,
+    "messages": pl.String,
+}
+_STATUS = r'"status":"([a-z]+)"'
+_HASH = r'"input_hash":"([0-9a-f]{32})"'
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFrame:
+    """Cells of a column: String series of statuses and of the hashes that they were computed from."""
+
+    values: Values
+    statuses: pl.Series
+    hashes: pl.Series
+
+    def gather(self, places: pl.Series) -> "ColumnFrame":
+        """Return the cells at these places."""
+        return ColumnFrame(
+            Values(self.values.encoding, self.values.series.gather(places)),
+            self.statuses.gather(places),
+            self.hashes.gather(places),
+        )
+
+
+def read_frame(
+    reader: SegmentReader, snapshot: Snapshot, column_no: int, start: int, count: int, *, computed: bool
+) -> ColumnFrame:
+    """Read cells of a column from row index `start` on; rows beyond the end are null and completed."""
+    pieces = [
+        _read_span(reader, snapshot, span, column_no, computed=computed)
+        for span in snapshot.manifest.spans(start, count)
+    ]
+    found = max(0, min(count, snapshot.manifest.row_count - start))
+    if found < count:
+        pieces.append(_constant(None, COMPLETED, count - found))
+    return _joined(pieces)
+
+
+def null_frame(count: int) -> ColumnFrame:
+    """As many nulls, completed."""
+    return _constant(None, COMPLETED, count)
+
+
+def _read_span(
+    reader: SegmentReader, snapshot: Snapshot, span: Span, column_no: int, *, computed: bool
+) -> ColumnFrame:
+    source = span.part.columns.get(column_no)
+    if isinstance(source, Stored):
+        piece = _stored(reader, source, span)
+    elif isinstance(source, Fill):
+        piece = _constant(source.value, source.state, span.count)
+    else:
+        piece = _constant(None, STALE if computed else COMPLETED, span.count)
+    for one in snapshot.overlay.patches:
+        piece = _laid(piece, one.patch, column_no, span.first_row_no, span.count)
+    return piece
+
+
+def _stored(reader: SegmentReader, source: Stored, span: Span) -> ColumnFrame:
+    fields = [source.field] if source.notes is None else [source.field, source.notes]
+    table = reader.read_arrow(source.segment, fields, source.start + span.source_offset, span.count)
+    values = Values(source.segment.encodings[source.field], pl.Series("", table.column(0)))
+    if source.notes is None:
+        return ColumnFrame(values, _repeat("completed", span.count), _repeat(None, span.count))
+    notes = pl.DataFrame({"note": pl.Series(table.column(1))})
+    read = notes.select(
+        pl.col("note").str.extract(_STATUS).fill_null("completed").alias("status"),
+        pl.col("note").str.extract(_HASH).alias("hash"),
+    )
+    return ColumnFrame(values, read["status"], read["hash"])
+
+
+def _constant(value: Any, state: CellState, count: int) -> ColumnFrame:
+    encoding = encoding_of([value])
+    kept = compact_json(value) if encoding in JSON_ENCODINGS and value is not None else value
+    values = pl.Series("", [kept], dtype=_TYPES[encoding]).new_from_index(0, count)
+    return ColumnFrame(
+        Values(encoding, values), _repeat(state.status, count), _repeat(state.input_hash, count)
+    )
+
+
+def _repeat(value: str | None, count: int) -> pl.Series:
+    return pl.Series("", [value], dtype=pl.String).new_from_index(0, count)
+
+
+def _laid(piece: ColumnFrame, patch: Patch, column_no: int, first_row_no: int, count: int) -> ColumnFrame:
+    values, statuses, hashes = piece.values, piece.statuses, piece.hashes
+    changed = patch.restated.get(column_no)
+    if changed is not None:
+        below = min(count, max(0, changed.end_row_no - first_row_no))
+        statuses = pl.concat([_repeat(changed.state.status, below), statuses.slice(below)])
+    entries = list(entries_within(patch, column_no, first_row_no, first_row_no + count))
+    if not entries:
+        return ColumnFrame(values, statuses, hashes)
+    places = [row - first_row_no for row, _ in entries]
+    statuses = statuses.scatter(places, [entry.state.status for _, entry in entries])
+    written = [
+        (place, entry) for place, (_, entry) in zip(places, entries, strict=True) if entry.value is not KEPT
+    ]
+    if written:
+        at = [place for place, _ in written]
+        values = with_values(values, at, [entry.value for _, entry in written])
+        hashes = hashes.scatter(
+            at, pl.Series([entry.state.input_hash for _, entry in written], dtype=pl.String)
+        )
+    return ColumnFrame(values, statuses, hashes)
+
+
+def with_values(values: Values, places: Sequence[int], written: Sequence[Any]) -> Values:
+    """Return values with some written anew; the encoding widens where it must."""
+    encoding = encoding_of(written)
+    if any(value is not None for value in written) and encoding != values.encoding:
+        values = as_json(values)
+    if values.encoding in JSON_ENCODINGS:
+        written = [None if value is None else compact_json(value) for value in written]
+    new = pl.Series("", written, dtype=_TYPES[values.encoding])
+    return Values(values.encoding, values.series.scatter(list(places), new))
+
+
+def as_json(values: Values) -> Values:
+    """Spell values as compact JSON texts, whatever their encoding."""
+    if values.encoding in JSON_ENCODINGS:
+        return Values("json", values.series)
+    if values.series.null_count() == len(values.series):
+        return Values("json", values.series.cast(pl.String))
+    spelled = [None if value is None else compact_json(value) for value in values.series.to_list()]
+    return Values("json", pl.Series("", spelled, dtype=pl.String))
+
+
+def joined_values(pieces: Sequence[Values]) -> Values:
+    """Return runs of values one behind the other, in one encoding."""
+    held = {one.encoding for one in pieces if one.series.null_count() < len(one.series)}
+    encoding = next(iter(held)) if len(held) == 1 else "json" if held else pieces[0].encoding
+    series = []
+    for one in pieces:
+        if one.encoding == encoding:
+            series.append(one.series)
+        elif one.series.null_count() == len(one.series):
+            series.append(pl.Series("", [None], dtype=_TYPES[encoding]).new_from_index(0, len(one.series)))
+        else:
+            series.append(as_json(one).series)
+    return Values(encoding, pl.concat(series) if len(series) > 1 else series[0])
+
+
+def _joined(pieces: Sequence[ColumnFrame]) -> ColumnFrame:
+    if len(pieces) == 1:
+        return pieces[0]
+    if not pieces:
+        return null_frame(0)
+    return ColumnFrame(
+        joined_values([one.values for one in pieces]),
+        pl.concat([one.statuses for one in pieces]),
+        pl.concat([one.hashes for one in pieces]),
+    )

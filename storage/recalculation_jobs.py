@@ -1,0 +1,217 @@
+"""One column of a recalculation as its run reads it: cells to visit, and what they are computed from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from storage.column_binding import source_nos
+from storage.domain.columns import Column
+from storage.domain.operations import Operation
+from storage.domain.recalculations import Recalculation, Task, Wanted
+from storage.domain.sheets import Sheet
+from storage.engine.catalog import Connection
+from storage.engine.cell_statuses import count_statuses, overlay_rows, rows_with_status
+from storage.engine.column_frames import ColumnFrame, null_frame, read_frame
+from storage.engine.picking import joined_frames, picked
+from storage.engine.rows.column_edges import select_places
+from storage.engine.rows.columns import find_column_by_no
+from storage.engine.rows.recalculations import find_recalculation_by_no, has_older_open
+from storage.engine.rows.sheets import find_sheet_by_no
+from storage.engine.rows.stale_marks import last_mark
+from storage.engine.sheet_rows import row_numbers
+from storage.engine.snapshots import Snapshot
+from storage.operations import ClaimRefused
+from storage.store import Store
+
+CHUNK_ROWS = 16 * 4_096
+FEW_ROWS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A column that is read: as the run found it; `snapshot` None means that it is gone."""
+
+    column_id: UUID
+    title: str
+    no: int
+    computed: bool
+    snapshot: Snapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The computation of one column; `places` are the row indices to visit where they are few."""
+
+    operation: Operation
+    wanted: Wanted
+    task: Task
+    column: Column
+    sheet: Sheet
+    snapshot: Snapshot
+    sources: tuple[Source, ...]
+    visited: int
+    places: tuple[int, ...] | None
+    mark: int
+
+    @property
+    def row_count(self) -> int:
+        return self.snapshot.manifest.row_count
+
+    @property
+    def missing(self) -> Source | None:
+        """A column that is read and gone."""
+        return next((one for one in self.sources if one.snapshot is None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows that a job visits, out of `count` rows from index `start` on.
+
+    `places` are their row indices; `own` and `sources` (by column id) hold their cells.
+    """
+
+    start: int
+    count: int
+    places: Sequence[int]
+    row_nos: Sequence[int]
+    own: ColumnFrame
+    sources: dict[UUID, ColumnFrame]
+
+
+def get_recalculation_of(store: Store, operation: Operation) -> Recalculation:
+    """Return a claimed recalculation as it stands.
+
+    Raises:
+        ClaimRefused: it is gone.
+    """
+    with store.catalog.read() as connection:
+        found = find_recalculation_by_no(connection, operation.no)
+    if found is None:
+        raise ClaimRefused(f"operation {operation.no} is no recalculation")
+    return found
+
+
+def is_turn(store: Store, no: int) -> bool:
+    """Say whether the recalculations of its sheet that were asked for before have ended.
+
+    Raises:
+        ClaimRefused: it has ended itself.
+    """
+    with store.catalog.read() as connection:
+        found = find_recalculation_by_no(connection, no)
+        if found is None or found.operation.ended:
+            raise ClaimRefused(f"operation {no} has ended")
+        return not has_older_open(connection, found.operation.sheet_no or 0, no)
+
+
+def open_job(store: Store, operation: Operation, wanted: Wanted, task: Task) -> Job | None:
+    """Read what a column is computed from, at one moment; None where the column or the sheet is gone."""
+    with store.catalog.read() as connection:
+        sheet = find_sheet_by_no(connection, operation.sheet_no or 0)
+        column = None if sheet is None else find_column_by_no(connection, sheet.no, task.column_no)
+        if sheet is None or column is None:
+            return None
+        snapshot = store.snapshots.get(connection, sheet.head_no)
+        sources = _sources(connection, store, column, snapshot)
+        mark = last_mark(connection)
+    visited, places = _visited(store, snapshot, wanted, column.no)
+    return Job(operation, wanted, task, column, sheet, snapshot, sources, visited, places, mark)
+
+
+def _sources(connection: Connection, store: Store, column: Column, snapshot: Snapshot) -> tuple[Source, ...]:
+    nos = source_nos(connection, column.dependencies)
+    places = select_places(connection, nos)
+    by_id = {place.id: place for place in places.values()}
+    heads: dict[int, Snapshot] = {snapshot.sheet_no: snapshot}
+    found = []
+    for one in column.source_ids:
+        place = by_id.get(one)
+        if place is None:
+            found.append(Source(one, "", 0, computed=False, snapshot=None))
+            continue
+        if place.sheet_no not in heads:
+            other = find_sheet_by_no(connection, place.sheet_no)
+            if other is not None:
+                heads[place.sheet_no] = store.snapshots.get(connection, other.head_no)
+        computed = place.type != "text"
+        found.append(Source(one, place.title, place.no, computed, heads.get(place.sheet_no)))
+    return tuple(found)
+
+
+def _visited(
+    store: Store, snapshot: Snapshot, wanted: Wanted, column_no: int
+) -> tuple[int, tuple[int, ...] | None]:
+    """Return how many cells are visited, and their row indices where they are few and known."""
+    candidates: Sequence[int] | None = wanted.row_nos
+    if candidates is None:
+        counts = count_statuses(store.segments, snapshot, column_no)
+        visited = sum(count for status, count in counts.items() if wanted.visits(status))
+        if visited > FEW_ROWS:
+            return visited, None
+        candidates = overlay_rows(store.segments, snapshot, column_no, wanted.visits)
+        if candidates is None:
+            return visited, None
+    elif len(candidates) > FEW_ROWS:
+        return len(candidates), None
+    statuses = rows_with_status(store.segments, snapshot, column_no, candidates)
+    found = sorted(no for no, status in statuses.items() if wanted.visits(status))
+    indices = [snapshot.manifest.find_index(no) for no in found]
+    places = tuple(index for index in indices if index is not None)
+    return len(places), places
+
+
+def blocks(store: Store, job: Job) -> Iterator[Block]:
+    """Yield the rows to visit, in order; a block holds those of at most CHUNK_ROWS rows."""
+    if job.places is not None:
+        if job.places:
+            yield _few(store, job, job.places)
+        return
+    if not job.visited:
+        return
+    rows = None if job.wanted.row_nos is None else set(job.wanted.row_nos)
+    for start in range(0, job.row_count, CHUNK_ROWS):
+        count = min(CHUNK_ROWS, job.row_count - start)
+        yield read_block(store, job, start, count, rows)
+
+
+def read_block(store: Store, job: Job, start: int, count: int, rows: set[int] | None) -> Block:
+    """Read the rows to visit out of a range."""
+    own = own_frame(store, job, start, count)
+    numbers = row_numbers(job.snapshot.manifest, start, count)
+    chosen = picked(own, job.wanted.statuses, numbers, rows)
+    sources: dict[UUID, ColumnFrame] = {}
+    if len(chosen):
+        sources = {
+            one.column_id: _source_frame(store, one, start, count).gather(chosen) for one in job.sources
+        }
+    offsets = chosen.to_list()
+    return Block(
+        start,
+        count,
+        [start + at for at in offsets],
+        [numbers[at] for at in offsets],
+        own.gather(chosen),
+        sources,
+    )
+
+
+def own_frame(store: Store, job: Job, start: int, count: int) -> ColumnFrame:
+    """Read the column's own cells of a range, as the run found them."""
+    return read_frame(store.segments, job.snapshot, job.column.no, start, count, computed=True)
+
+
+def _source_frame(store: Store, source: Source, start: int, count: int) -> ColumnFrame:
+    if source.snapshot is None:
+        return null_frame(count)
+    return read_frame(store.segments, source.snapshot, source.no, start, count, computed=source.computed)
+
+
+def _few(store: Store, job: Job, places: Sequence[int]) -> Block:
+    own = joined_frames([own_frame(store, job, place, 1) for place in places])
+    sources = {
+        one.column_id: joined_frames([_source_frame(store, one, place, 1) for place in places])
+        for one in job.sources
+    }
+    manifest = job.snapshot.manifest
+    row_nos = [next(manifest.spans(place, 1)).first_row_no for place in places]
+    return Block(places[0], 0, places, row_nos, own, sources)

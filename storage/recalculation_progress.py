@@ -1,0 +1,127 @@
+"""How a recalculation's run tells what it has done, keeps what is dear, and ends."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from storage.domain.keys import Principal
+from storage.domain.operations import Operation
+from storage.domain.recalculations import DONE, Recalculation, Task
+from storage.domain.results import Answers, CellError
+from storage.engine.catalog import Connection
+from storage.engine.rows.operations import update_owned
+from storage.engine.rows.recalculations import (
+    find_recalculation_by_no,
+    insert_kept,
+    select_kept,
+    select_open_recalculations,
+    update_tasks,
+)
+from storage.engine.rows.stale_marks import delete_marks
+from storage.engine.rows.workspaces import find_user
+from storage.operations import ClaimRefused, cancel_within, complete
+from storage.recalculation_commit import set_task
+from storage.recalculation_jobs import Job
+from storage.store import Store
+
+BUDGET_MESSAGE = "budget reached"
+Recalled = tuple[str, Any, CellError | None, Mapping[str, Any] | None, bool]
+"""Input hash, value, error, metrics, cached."""
+
+
+def principal_of(store: Store, operation: Operation) -> Principal:
+    """Return the user that asked for an operation, as the one for whom its run works."""
+    with store.catalog.read() as connection:
+        name, email = find_user(connection, operation.user_id) or ("", None)
+    return Principal(
+        workspace_id=operation.workspace_id,
+        user_id=operation.user_id,
+        user_name=name,
+        user_email=email,
+        key_id=0,
+        scopes=frozenset({"read", "write", "ingest"}),
+    )
+
+
+def tell(store: Store, operation: Operation, task: Task) -> bool:
+    """Keep how far a column is; False when the run no longer owns the operation."""
+    with store.catalog.transaction() as connection:
+        found = find_recalculation_by_no(connection, operation.no)
+        if found is None:
+            return False
+        tasks = [task if one.column_no == task.column_no else one for one in found.tasks]
+        update_tasks(connection, operation.no, tasks)
+        return update_owned(connection, operation, _progress(store, tasks))
+
+
+def _progress(store: Store, tasks: Sequence[Task]) -> dict[str, Any]:
+    cells = sum(task.cell_count for task in tasks)
+    tried = sum(task.completed + task.failed for task in tasks)
+    percent = min(99, 100 * tried // cells) if cells else 0
+    return {"progress": percent, "message": f"{tried} of {cells} cells", "updated_at": store.now()}
+
+
+def skip_task(store: Store, operation: Operation, task: Task) -> None:
+    """Note that a column is gone: nothing of it is left to do."""
+    with store.catalog.transaction() as connection:
+        gone = Task(task.column_no, task.completed + task.failed, DONE, task.completed, task.failed)
+        set_task(connection, operation.no, gone)
+
+
+def complete_recalculation(store: Store, operation: Operation) -> None:
+    """End a recalculation whose cells were all tried.
+
+    Raises:
+        ClaimRefused: the run no longer owns it.
+    """
+    with store.catalog.transaction() as connection:
+        found = _require(connection, operation)
+        failed = f", {found.failed_count} failed" if found.failed_count else ""
+        complete(connection, store, operation, f"{found.completed_count} cells completed{failed}")
+        _forget_marks(connection, operation)
+
+
+def stop_at_budget(store: Store, operation: Operation) -> None:
+    """End a recalculation whose budget is spent: what is done is kept, the rest is as it was."""
+    with store.catalog.transaction() as connection:
+        cancel_within(connection, store, operation, BUDGET_MESSAGE)
+        _forget_marks(connection, operation)
+
+
+def _forget_marks(connection: Connection, operation: Operation) -> None:
+    if operation.sheet_no is not None and not select_open_recalculations(connection, operation.sheet_no):
+        delete_marks(connection, operation.sheet_no)
+
+
+def _require(connection: Connection, operation: Operation) -> Recalculation:
+    found = find_recalculation_by_no(connection, operation.no)
+    if found is None:
+        raise ClaimRefused(f"operation {operation.no} is gone")
+    return found
+
+
+def keep_answers(
+    store: Store,
+    job: Job,
+    row_nos: Sequence[int],
+    hashes: Sequence[str],
+    values: Sequence[Any],
+    answers: Answers,
+) -> None:
+    """Keep answers until their column is committed; a run that goes on does not pay for them again."""
+    kept = []
+    for at, (row_no, input_hash, value) in enumerate(zip(row_nos, hashes, values, strict=True)):
+        error = answers.errors.get(at)
+        code, message = (None, None) if error is None else (error.code, error.message)
+        kept.append([row_no, input_hash, value, code, message, answers.metrics.get(at), at in answers.cached])
+    with store.catalog.transaction() as connection:
+        insert_kept(connection, job.operation.no, job.column.no, kept)
+
+
+def kept_answers(store: Store, job: Job) -> dict[int, Recalled]:
+    """Return what earlier attempts of this operation answered, by row number."""
+    with store.catalog.read() as connection:
+        rows = select_kept(connection, job.operation.no, job.column.no)
+    return {
+        row_no: (input_hash, value, None if code is None else CellError(code, message), metrics, cached)
+        for row_no, input_hash, value, code, message, metrics, cached in rows
+    }

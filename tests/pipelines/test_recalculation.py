@@ -1,0 +1,394 @@
+"""Recalculation: what is computed, what is not computed twice, and what changes meanwhile."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from storage.column_changes import delete_column
+from storage.domain.errors import Unavailable
+from storage.domain.keys import Principal
+from storage.imports import cancel_operation
+from storage.operations import ClaimRefused, raise_attempt
+from storage.recalculations import sheet_status_counts
+from storage.row_changes import add_rows, delete_rows
+from storage.store import Store
+from storage.verification import verify_sheet
+from tests.recalculating import Bench, Counting
+
+ROWS = [["1", "1"], ["2", "x"], ["3", "3"]]
+MANY = 12_000
+
+
+@pytest.fixture
+def bench(store: Store, who: Principal) -> Bench:
+    return Bench(store, who, ["A", "B"], ROWS)
+
+
+@pytest.fixture
+def large(store: Store, who: Principal) -> Bench:
+    """More rows than the overlay takes results of."""
+    rows = [[str(n), "x" if n % 1_000 == 0 else str(n)] for n in range(MANY)]
+    return Bench(store, who, ["A", "B"], rows)
+
+
+def same(bench: Bench, title: str = "Same", **config: Any) -> None:
+    bench.run(bench.add(title, "comparison", **{"sources": ["A", "B"], **config}).operation)
+
+
+def chain(bench: Bench, length: int) -> list[str]:
+    """Add columns that copy A, each from the one before."""
+    titles = ["A", *(f"C{at}" for at in range(length))]
+    for source, title in pairwise(titles):
+        bench.run(bench.add(title, "composition", source=source).operation)
+    return titles[1:]
+
+
+def test_a_new_column_is_computed(bench: Bench) -> None:
+    same(bench)
+    assert bench.values("Same") == [True, False, True]
+    (cell, *_) = bench.cells("Same")
+    assert cell.state.input_hash is not None
+    assert len(cell.state.input_hash) == 32
+    assert cell.state.last_computed_version == 3
+    found = bench.start()
+    assert (found.operation.status, found.cell_count) == ("completed", 0)
+
+
+def test_an_edit_makes_its_row_stale_down_the_graph_and_no_other_cell(bench: Bench) -> None:
+    same(bench)
+    chain(bench, 3)
+    assert bench.edit("A", 1, "x") == 4
+    assert bench.edit("A", 1, "y") == 0
+    assert bench.edit("A", 1, "x") == 0
+    for title in ("Same", "C0", "C1", "C2"):
+        assert bench.statuses(title) == ["completed", "stale", "completed"]
+    counted = Counting()
+    found = bench.recalculate(counted.runners)
+    assert (counted.rows, found.cell_count, found.completed_count) == (4, 4, 4)
+    assert bench.values("Same") == [True, True, True]
+    assert bench.values("C2") == ["1", "x", "3"]
+
+
+def test_unchanged_inputs_call_no_runner(bench: Bench) -> None:
+    same(bench)
+    chain(bench, 2)
+    counted = Counting()
+    before = bench.cells("Same")
+    found = bench.recalculate(counted.runners, statuses=())
+    assert (counted.rows, found.completed_count, found.cached_count) == (0, 9, 9)
+    assert bench.cells("Same") == before
+    bench.edit("A", 0, "other")
+    bench.edit("A", 0, "1")
+    assert bench.statuses("Same")[0] == "stale"
+    found = bench.recalculate(counted.runners)
+    assert (counted.rows, found.completed_count) == (0, 3)
+    assert bench.cells("Same") == before
+    bench.recalculate(counted.runners, statuses=(), force=True)
+    assert counted.rows == 9
+
+
+def test_equal_values_upstream_call_none_downstream(bench: Bench) -> None:
+    same(bench)
+    bench.run(bench.add("Not", "comparison", sources=["Same"], target="true").operation)
+    counted = Counting()
+    bench.edit("A", 1, "z")
+    assert bench.statuses("Not") == ["completed", "stale", "completed"]
+    found = bench.recalculate(counted.runners)
+    # what is compared differs, what comes of it does not
+    assert (counted.rows, found.completed_count, found.cached_count) == (1, 2, 1)
+    assert bench.statuses("Not") == ["completed"] * 3
+
+
+def test_a_changed_configuration_makes_the_column_and_its_descendants_stale(bench: Bench) -> None:
+    same(bench)
+    bench.run(bench.add("Not", "comparison", sources=["Same"], target="true").operation)
+    changed = bench.change("Same", config={"sources": ["A"], "target": "1"})
+    assert changed.affected == (bench.column("Same").id, bench.column("Not").id)
+    assert changed.stale_count == 6
+    assert (
+        bench.change("Same", config={"sources": ["A"], "target": "1"}).version_number
+        == changed.version_number
+    )
+    assert bench.statuses("Not") == ["stale"] * 3
+    # the last good values stay until there are better ones
+    assert bench.values("Same") == [True, False, True]
+    bench.recalculate()
+    assert bench.values("Same") == [True, False, False]
+    assert bench.values("Not") == [True, False, False]
+    assert bench.change("A", title="Z").stale_count == 0
+
+
+def test_a_failed_cell_fails_what_reads_it_and_keeps_its_last_value(bench: Bench) -> None:
+    bench.run(
+        bench.add("N", "composition", source="B", operation="parse_value", value_type="NUMBER").operation
+    )
+    bench.run(bench.add("M", "composition", source="N").operation)
+    assert bench.errors("N") == [None, "cannot_parse", None]
+    assert bench.errors("M") == [None, "upstream_failed", None]
+    bench.edit("B", 0, "no")
+    counted = Counting()
+    found = bench.recalculate(counted.runners)
+    # two of N are tried, and nothing of M is run
+    assert (counted.rows, found.failed_count, found.completed_count) == (2, 4, 0)
+    (cell, *_) = bench.cells("N")
+    assert (cell.value, cell.state.status, cell.state.error) == (1, "failed", "cannot_parse")
+    bench.edit("B", 0, "1")
+    bench.edit("B", 1, "2")
+    bench.recalculate()
+    assert bench.values("M") == [1, 2, 3]
+
+
+def test_a_type_without_an_engine_fails_its_cells_and_completes(bench: Bench) -> None:
+    column = bench.add("Text", "llm", prompt="{A}", engine={"provider": "stub", "model": "echo"})
+    bench.run(column.operation, {})
+    found = bench.poll(column.operation) if column.operation else None
+    assert found is not None
+    assert (found.operation.status, found.failed_count) == ("completed", 3)
+    assert bench.errors("Text") == ["engine_unavailable"] * 3
+
+
+def test_a_deleted_source_fails_with_its_name_gone(bench: Bench, store: Store, who: Principal) -> None:
+    same(bench)
+    deleted = delete_column(store, who, **bench.place, column_id=bench.column("B").id)
+    assert deleted.stale_count == 3
+    assert bench.errors("Same") == ["missing_source"] * 3
+    bench.recalculate()
+    assert bench.statuses("Same") == ["failed"] * 3
+    assert bench.errors("Same") == ["missing_source"] * 3
+    bench.change("Same", config={"sources": ["A"], "target": "1"})
+    bench.recalculate()
+    assert bench.values("Same") == [True, False, False]
+
+
+def test_rows_columns_and_statuses_choose_the_cells(bench: Bench) -> None:
+    same(bench)
+    chain(bench, 1)
+    bench.change("Same", config={"sources": ["A"], "target": "3"})
+    found = bench.recalculate(column_ids=[bench.column("Same").id], row_indices=[2])
+    assert found.cell_count == 1
+    assert bench.statuses("Same") == ["stale", "stale", "completed"]
+    assert bench.start(statuses=("failed",)).operation.status == "completed"
+    assert bench.recalculate().cell_count == 2
+
+
+def test_what_reads_a_stale_column_that_is_not_asked_for_says_so(bench: Bench) -> None:
+    chain(bench, 2)
+    bench.edit("A", 0, "new")
+    bench.recalculate(column_ids=[bench.column("C1").id])
+    assert bench.errors("C1") == ["upstream_stale", None, None]
+    bench.recalculate()
+    assert bench.values("C1")[0] == "new"
+
+
+def test_many_results_become_a_segment_with_their_failures(large: Bench, store: Store) -> None:
+    counted = Counting()
+    added = large.add("N", "composition", source="B", operation="parse_value", value_type="NUMBER")
+    large.run(added.operation, counted.runners)
+    assert counted.rows == MANY
+    total, counts = sheet_status_counts(store, large.who, **large.place)
+    assert (total, counts) == (3 * MANY, {"completed": 3 * MANY - 12, "failed": 12})
+    cells = large.cells("N", 0, MANY)
+    assert [cell.value for cell in cells] == [n if n % 1_000 else None for n in range(MANY)]
+    assert [cell.state.error for cell in cells[:2]] == ["cannot_parse", None]
+    assert (
+        cells[0].state.execution_id == cells[1].state.execution_id == (added.operation and added.operation.id)
+    )
+    assert verify_sheet(store, large.sheet_no) == []
+    assert large.edit("B", 0, "5") == 1
+    found = large.recalculate(counted.runners)
+    # eleven that failed before are tried again, and fail again
+    assert (found.cell_count, found.failed_count) == (12, 11)
+    assert large.values("N")[:2] == [5, 1]
+
+
+def test_many_unchanged_cells_are_found_so_without_a_runner(large: Bench, store: Store) -> None:
+    same(large)
+    chain(large, 1)
+    before = large.cells("Same", 5_000, 10)
+    large.change("Same", config={"sources": ["A", "B"], "comparison_type": {"operator": "not_equals"}})
+    large.change("Same", config={"sources": ["A", "B"]})
+    assert set(large.statuses("Same")) == {"stale"}
+    counted = Counting()
+    large.edit("A", 7, "seven")
+    found = large.recalculate(counted.runners)
+    assert (counted.rows, found.completed_count) == (2, MANY + 1)
+    assert large.cells("Same", 5_000, 10) == before
+    assert large.values("Same")[7] is False
+    assert sheet_status_counts(store, large.who, **large.place)[1] == {"completed": 4 * MANY}
+
+
+def test_a_part_of_many_cells_leaves_the_others_as_they_are(large: Bench, store: Store) -> None:
+    same(large)
+    before = large.cells("Same", 0, MANY)
+    large.change("Same", config={"sources": ["A"], "target": "1"})
+    rows = list(range(1, MANY))
+    large.recalculate(row_indices=rows)
+    after = large.cells("Same", 0, MANY)
+    assert (after[0].value, after[0].state.status) == (before[0].value, "stale")
+    assert after[0].updated_at == before[0].updated_at
+    assert [cell.value for cell in after[1:3]] == [True, False]
+    assert sheet_status_counts(store, large.who, **large.place)[1]["stale"] == 1
+    assert verify_sheet(store, large.sheet_no) == []
+
+
+@pytest.mark.parametrize("size", ["bench", "large"])
+def test_edits_during_a_run_leave_just_their_cells_stale(size: str, request: pytest.FixtureRequest) -> None:
+    bench: Bench = request.getfixturevalue(size)
+    edited: list[int] = []
+
+    def edit(row_nos: Sequence[int]) -> None:
+        if not edited:
+            edited.append(bench.edit("A", 1, "changed"))
+
+    counted = Counting(edit)
+    bench.run(bench.add("Same", "comparison", sources=["A", "B"]).operation, counted.runners)
+    # the cell was queued for the run, and stale beneath
+    assert edited == [0]
+    assert bench.statuses("Same")[:3] == ["completed", "stale", "completed"]
+    bench.recalculate()
+    assert bench.values("Same")[1] is False
+    assert set(bench.statuses("Same")) == {"completed"}
+
+
+@pytest.mark.parametrize("size", ["bench", "large"])
+def test_rows_that_come_and_go_during_a_run(size: str, request: pytest.FixtureRequest, store: Store) -> None:
+    bench: Bench = request.getfixturevalue(size)
+    count = len(bench.cells("A", 0, MANY))
+    done: list[bool] = []
+
+    def change(_: Sequence[int]) -> None:
+        if not done:
+            done.append(True)
+            delete_rows(store, bench.who, **bench.place, row_indices=[0])
+            add_rows(store, bench.who, **bench.place, values=[{bench.column("A").id: "new"}])
+
+    counted = Counting(change)
+    bench.run(bench.add("Copy", "composition", source="A").operation, counted.runners)
+    values = [cell.value for cell in bench.cells("A", 0, MANY)]
+    cells = bench.cells("Copy", 0, MANY)
+    assert [cell.value for cell in cells[:-1]] == values[:-1]
+    assert [cell.state.status for cell in cells] == ["completed"] * (count - 1) + ["stale"]
+    assert verify_sheet(store, bench.sheet_no) == []
+    bench.recalculate()
+    assert bench.cells("Copy", count - 1, 1)[0].value == "new"
+
+
+def test_a_configuration_changed_during_a_run_leaves_all_stale(bench: Bench) -> None:
+    done: list[bool] = []
+
+    def change(_: Sequence[int]) -> None:
+        if not done:
+            done.append(True)
+            bench.change("Same", config={"sources": ["A"], "target": "1"})
+
+    bench.run(bench.add("Same", "comparison", sources=["A", "B"]).operation, Counting(change).runners)
+    assert bench.statuses("Same") == ["stale"] * 3
+    bench.recalculate()
+    assert bench.values("Same") == [True, False, False]
+
+
+def test_a_column_deleted_during_a_run_is_passed_over(bench: Bench, store: Store, who: Principal) -> None:
+    done: list[bool] = []
+
+    def change(_: Sequence[int]) -> None:
+        if not done:
+            done.append(True)
+            delete_column(store, who, **bench.place, column_id=bench.column("Same").id)
+
+    added = bench.add("Same", "comparison", sources=["A", "B"])
+    bench.run(added.operation, Counting(change).runners)
+    assert added.operation is not None
+    assert bench.poll(added.operation).operation.status == "completed"
+    assert verify_sheet(store, bench.sheet_no) == []
+
+
+def test_a_cancelled_run_publishes_nothing_more(bench: Bench, store: Store, who: Principal) -> None:
+    added = bench.add("Same", "comparison", sources=["A", "B"])
+    assert added.operation is not None
+    operation_id = added.operation.id
+
+    def cancel(_: Sequence[int]) -> None:
+        cancel_operation(store, who, **bench.place, operation_id=operation_id)
+
+    with pytest.raises(ClaimRefused):
+        bench.run(added.operation, Counting(cancel).runners)
+    assert bench.statuses("Same") == ["stale"] * 3
+    found = bench.poll(added.operation)
+    assert (found.operation.status, found.pending_count) == ("cancelled", 3)
+
+
+def test_a_second_recalculation_waits_for_the_first(bench: Bench, store: Store) -> None:
+    first = bench.add("One", "composition", source="A").operation
+    second = bench.add("Two", "composition", source="One").operation
+    assert first is not None
+    assert second is not None
+    assert (first.lane, second.lane) == ("compute", "wait")
+    order: list[str] = []
+    ran: list[bool] = []
+
+    def run_first() -> None:
+        if not ran:
+            ran.append(True)
+            order.append("first")
+            bench.run(first)
+
+    import pipelines.recalculation as work  # noqa: PLC0415
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(work.time, "sleep", lambda _: run_first())
+        bench.run(second)
+        order.append("second")
+    assert order == ["first", "second"]
+    assert bench.values("Two") == ["1", "2", "3"]
+
+
+def test_answers_that_are_dear_are_kept_for_the_next_attempt(bench: Bench, store: Store) -> None:
+    added = bench.add("Copy", "composition", source="A")
+    assert added.operation is not None
+    calls: list[int] = []
+
+    def die(row_nos: Sequence[int]) -> None:
+        calls.extend(row_nos)
+        if len(calls) == 3:
+            raise Unavailable("gone")
+
+    counted = Counting(die, keeps=True, chunk_rows=1)
+    with pytest.raises(Unavailable):
+        _attempt(bench, added.operation.no, 1, counted)
+    again = Counting(keeps=True, chunk_rows=1)
+    _attempt(bench, added.operation.no, 2, again)
+    assert (counted.rows, again.rows) == (3, 1)
+    assert bench.values("Copy") == ["1", "2", "3"]
+    assert bench.poll(added.operation).completed_count == 3
+
+
+def _attempt(bench: Bench, no: int, attempt: int, counted: Counting) -> None:
+    """Run an attempt as a process does that may die in it: nobody is told."""
+    from pipelines.recalculation import recalculate  # noqa: PLC0415
+
+    if attempt > 1:
+        assert raise_attempt(bench.store, no, attempt - 1)
+    recalculate(bench.store, no, attempt, f"run-{attempt}", lambda _: None, counted.runners)
+
+
+def test_a_mirror_follows_the_other_sheet_by_row(store: Store, who: Principal, bench: Bench) -> None:
+    other = Bench(store, who, ["X"], [["a"]] * 5)
+    column = bench.column("A")
+    source = {**{name: str(one) for name, one in bench.place.items()}, "column_id": str(column.id)}
+    other.run(other.add("Mirror", "composition", source=source).operation)
+    other.run(other.add("Copy", "composition", source="Mirror").operation)
+    assert other.values("Copy") == ["1", "2", "3", None, None]
+    assert bench.edit("A", 2, "new") == 2
+    assert other.statuses("Copy") == ["completed", "completed", "stale", "completed", "completed"]
+    other.recalculate()
+    assert other.values("Copy")[2] == "new"
+
+
+def test_an_edited_cell_down_a_long_chain(store: Store, who: Principal) -> None:
+    bench = Bench(store, who, ["A"], [["1"], ["2"]])
+    titles = chain(bench, 20)
+    assert bench.edit("A", 0, "x") == 20
+    bench.recalculate()
+    assert bench.values(titles[-1]) == ["x", "2"]
