@@ -17,8 +17,8 @@ from api.openapi import describe
 from api.routers import (
     audit,
     cells,
-    documents,
     columns,
+    documents,
     folders,
     health,
     imports,

@@ -5,15 +5,22 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from storage.code_reads import read_code
 from storage.domain.column_types import bind_config, find_disagreement
 from storage.domain.column_types.binding import Binder, CodeReads, Edge
+from storage.domain.column_types.code import LANGUAGES, PYTHON
 from storage.domain.columns import Column
 from storage.domain.errors import DependencyCycle, InvalidConfig
 from storage.domain.graph import find_cycle
 from storage.domain.keys import Principal
 from storage.engine.catalog import Connection
-from storage.engine.rows.column_edges import find_column_nos, find_place, select_places, select_sources
+from storage.engine.rows.column_edges import (
+    find_column_nos,
+    find_place,
+    replace_edges,
+    select_places,
+    select_sources,
+)
+from storage.sandbox import read_code
 from storage.store import Store
 
 Given = Mapping[str, Any]
@@ -34,12 +41,13 @@ def read_before(store: Store, who: Principal, kind: str, config: Given) -> CodeR
 
     Raises:
         InvalidConfig: the code does not parse.
+        Unavailable: no worker became free.
     """
     code = config.get("code")
     if kind != "code" or not isinstance(code, str):
         return None
-    language = config.get("language", "PYTHON")
-    return read_code(store, who, language, code) if isinstance(language, str) else None
+    language = config.get("language", PYTHON)
+    return read_code(store, who, language, code) if language in LANGUAGES else None
 
 
 def bind(
@@ -85,6 +93,19 @@ def source_nos(connection: Connection, edges: Sequence[Edge]) -> list[int]:
     ids = [UUID(edge["column_id"]) for edge in edges]
     found = find_column_nos(connection, ids)
     return [found[one] for one in dict.fromkeys(ids) if one in found]
+
+
+def bind_again(connection: Connection, columns: Sequence[Column]) -> None:
+    """Let columns that were brought back read what they name, as far as it is there.
+
+    Raises:
+        DependencyCycle: through other sheets one of them would read itself.
+    """
+    computed = [column for column in columns if column.computed]
+    for column in computed:
+        replace_edges(connection, column.no, source_nos(connection, column.dependencies))
+    for column in computed:
+        check_acyclic(connection, column, source_nos(connection, column.dependencies))
 
 
 def _finder(columns: Sequence[Column]) -> Any:

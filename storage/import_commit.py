@@ -20,6 +20,7 @@ from storage.engine.rows.tables import touch_table
 from storage.engine.snapshots import Snapshot, commit
 from storage.import_events import record_import_succeeded
 from storage.operations import ClaimRefused, succeed
+from storage.staleness import mark_elsewhere
 from storage.store import Store
 from storage.versions import record_version
 
@@ -74,6 +75,7 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
         manifest = base.manifest.appended(imported_parts(imported, column_nos, sheet.next_row_no, now))
         next_row_no = sheet.next_row_no + imported.row_count
         new = commit(connection, head, manifest, next_row_no=next_row_no, now=now)
+        mark_elsewhere(connection, store, head, now)
         number = sheet.version_count + 1
         update_sheet(connection, sheet.no, {"version_count": number})
         record_version(

@@ -3,17 +3,21 @@
 from uuid import UUID
 
 from storage.audit import record_audit
+from storage.column_binding import bind_again
 from storage.domain.columns import Column
 from storage.domain.errors import Conflict, invalid
 from storage.domain.keys import Principal
 from storage.domain.sheets import Sheet
 from storage.domain.versions import Structure, Version, restored
 from storage.engine.catalog import Connection
+from storage.engine.rows.column_edges import delete_edges
 from storage.engine.rows.columns import mark_columns_deleted, select_columns, update_columns
+from storage.engine.rows.recalculations import select_open_recalculations
 from storage.engine.rows.sheets import update_sheet
 from storage.engine.rows.tables import touch_table
 from storage.engine.snapshots import commit_again
 from storage.sheets import require_sheet
+from storage.staleness import mark_elsewhere
 from storage.store import Store
 from storage.versions import add_version, require_version
 
@@ -35,6 +39,7 @@ def create_version(
         NotFound: no such sheet or version.
         Invalid: there is neither a name nor a source.
         Conflict: an operation writes the sheet, so that it cannot be restored.
+        DependencyCycle: columns of other sheets read what would read them again.
     """
     if source_version_id is None and name is None:
         raise invalid("name", "is required where source_version_id is not given", "missing")
@@ -69,7 +74,7 @@ def _restore(
     source_version_id: UUID,
 ) -> UUID:
     source = require_version(connection, sheet.no, source_version_id)
-    if sheet.writer_no is not None:
+    if sheet.writer_no is not None or select_open_recalculations(connection, sheet.no):
         raise Conflict("An operation writes this sheet now; wait for it or cancel it")
     if source.structure is None:
         raise RuntimeError("a version was read without its structure")
@@ -77,6 +82,7 @@ def _restore(
     head = store.snapshots.get(connection, sheet.head_no)
     state = store.snapshots.get(connection, source.snapshot_no)
     new = commit_again(connection, head, state, next_row_no=sheet.next_row_no, now=now)
+    mark_elsewhere(connection, store, new, now)
     _restore_columns(connection, store, select_columns(connection, sheet.no), source.structure, sheet)
     update_sheet(connection, sheet.no, {"title": source.structure.title})
     after = require_sheet(connection, who, sheet.table_id, sheet.id)
@@ -106,3 +112,7 @@ def _restore_columns(
     there = {column.no: column for column in now_there}
     changed = [column for column in structure.columns if there.get(column.no) != column]
     update_columns(connection, sheet.no, changed)
+    for column in now_there:
+        if column.no not in wanted:
+            delete_edges(connection, column.no)
+    bind_again(connection, structure.columns)

@@ -22,6 +22,7 @@ from storage.engine.rows.tables import touch_table
 from storage.engine.segments import segment_key, write_segment
 from storage.engine.snapshots import commit
 from storage.sheets import get_sheet, require_sheet
+from storage.staleness import mark_elsewhere
 from storage.store import Store
 
 Values = Mapping[int, Mapping[int, Any]]
@@ -63,6 +64,7 @@ def add_rows(
         manifest = head.manifest.appended([Part(sheet.next_row_no, rows, layout, now)])
         patch = None if segment else _patch(held, sheet.next_row_no, now)
         commit(connection, head, manifest, patch=patch, next_row_no=sheet.next_row_no + rows, now=now)
+        mark_elsewhere(connection, store, head, now)
         touch_table(connection, sheet.table_no, now)
         details = {"row_count": rows, "first_index": head.manifest.row_count}
         record_audit(
@@ -87,6 +89,7 @@ def delete_rows(
         gone = _row_nos(head.manifest, row_indices)
         manifest = head.manifest.without_rows(gone)
         commit(connection, head, manifest, next_row_no=sheet.next_row_no, now=now)
+        mark_elsewhere(connection, store, head, now)
         touch_table(connection, sheet.table_no, now)
         details = {"row_count": len(gone)}
         record_audit(

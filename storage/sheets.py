@@ -27,6 +27,7 @@ from storage.engine.rows.sheets import (
 from storage.engine.rows.tables import find_table_no, touch_table
 from storage.engine.snapshots import fill_snapshot, reserve_snapshot
 from storage.operations import fail_within
+from storage.staleness import mark_elsewhere
 from storage.store import Store
 from storage.versions import record_version
 
@@ -174,6 +175,7 @@ def delete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID
         ended = select_open(connection, table_no=sheet.table_no, sheet_no=sheet.no)
         for operation in ended:
             fail_within(connection, store, operation.no, operation.attempt, "sheet deleted")
+        mark_elsewhere(connection, store, store.snapshots.get(connection, sheet.head_no), now)
         mark_sheet_deleted(connection, sheet, now)
         touch_table(connection, sheet.table_no, now)
         record_audit(connection, store, who, action="delete", kind="sheet", entity_id=sheet.id)

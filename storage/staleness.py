@@ -9,7 +9,8 @@ from storage.domain.overlay import KEPT, Entry, Patch, Restated
 from storage.domain.staleness import Changed, Rows, plan_stale
 from storage.engine.catalog import Connection
 from storage.engine.cell_statuses import count_statuses, rows_with_status
-from storage.engine.rows.column_edges import Place, select_places, select_readers
+from storage.engine.rows.column_edges import Place, select_places, select_read_elsewhere, select_readers
+from storage.engine.rows.columns import select_columns
 from storage.engine.rows.sheets import find_sheet_by_no
 from storage.engine.rows.stale_marks import insert_marks
 from storage.engine.snapshots import Snapshot, commit
@@ -69,6 +70,29 @@ def mark_dependents(
             snapshot, row_counter = others[sheet_no]
             commit(connection, snapshot, snapshot.manifest, patch=patch, next_row_no=row_counter, now=now)
     return Marked(patches.get(head.sheet_no, Patch()), tuple(places[no] for no in plan), stale_count)
+
+
+def mark_elsewhere(
+    connection: Connection,
+    store: Store,
+    head: Snapshot,
+    now: datetime,
+    *,
+    states: Mapping[int, CellState] | None = None,
+) -> int:
+    """Mark what other sheets read of a sheet whose rows moved, came or went; return how many turned stale.
+
+    Nothing of the sheet itself is marked: its cells read those of their own row.
+    """
+    read = select_read_elsewhere(connection, head.sheet_no)
+    if not read:
+        return 0
+    own = [column.no for column in select_columns(connection, head.sheet_no)]
+    changed: Changed = dict.fromkeys(read)
+    marked = mark_dependents(
+        connection, store, head, changed, now, next_row_no=0, apart_from=own, states=states
+    )
+    return marked.stale_count
 
 
 def note_marks(connection: Connection, marked: Mapping[int, tuple[int, Rows]]) -> None:

@@ -60,6 +60,18 @@ def _operation(client: TestClient, ids: Ids) -> str:
     return start(store, facts.principal, UUID(ids["table_id"]), UUID(ids["sheet_id"])).operation.id
 
 
+def _column(client: TestClient, ids: Ids) -> str:
+    path = f"/api/public/v2/tables/{ids['table_id']}/sheets/{ids['sheet_id']}/columns"
+    return client.get(path).json()["data"][0]["id"]
+
+
+def _recalculation(client: TestClient, ids: Ids) -> str:
+    path = f"/api/public/v2/tables/{ids['table_id']}/sheets/{ids['sheet_id']}/columns"
+    config = {"sources": [ids["column_id"]], "target": 1}
+    body = {"title": f"{uuid4()}", "type": "comparison", "config": config}
+    return client.post(path, json=body).json()["operation_id"]
+
+
 def _version(client: TestClient, ids: Ids) -> str:
     path = f"/api/public/v2/tables/{ids['table_id']}/sheets/{ids['sheet_id']}/versions"
     return client.post(path, json={"name": "kept"}).json()["version"]["id"]
@@ -109,6 +121,7 @@ MAKERS: dict[str, Maker] = {
     "table_id": _table,
     "sheet_id": _sheet,
     "cell_id": _cell,
+    "column_id": _column,
     "version_id": _version,
     "operation_id": _operation,
     "request_id": _request,
@@ -118,6 +131,14 @@ MAKERS: dict[str, Maker] = {
     "workflow": _workflow,
     "ab_test_id": _document("/rest/ab-tests"),
     "input_variable_set_id": _document("/rest/input-variable-sets"),
+}
+
+
+# Paths that know one kind of what others know two of.
+MAKERS_OF_PATH: dict[str, dict[str, Maker]] = {
+    "/api/public/v2/tables/{table_id}/sheets/{sheet_id}/operations/{operation_id}": {
+        "operation_id": _recalculation
+    },
 }
 
 
@@ -141,7 +162,8 @@ def test_ids_of_another_workspace_are_unknown_on_every_route(
             continue
         assert set(names) <= set(ids), f"teach MAKERS how to make {set(names) - set(ids)} for {path}"
         walked += 1
-        url = re.sub(r"{(\w+)[^}]*}", lambda name: ids[name[1]], path)
+        own = {name: make(client, ids) for name, make in MAKERS_OF_PATH.get(path, {}).items()}
+        url = re.sub(r"{(\w+)[^}]*}", lambda name, made={**ids, **own}: made[name[1]], path)
         # a body that is no JSON: the id must be looked at first
         answer = client.request(method, url, content=b"{", headers={"X-API-KEY": foreign_key})
         if (answer.status_code, answer.json()["error"]) != (404, "not_found"):

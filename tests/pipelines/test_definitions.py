@@ -21,6 +21,7 @@ asset request_log_index
 asset request_log_partitions [log_days]
 asset request_log_retention
 asset request_log_segments
+asset sheet_recalculation [sheets]
 asset sheet_snapshots [sheets]
 asset webhook_deliveries
 check request_log_segments:log_segments_are_whole
@@ -31,6 +32,7 @@ job forget_request_logs
 job import_sheet
 job index_request_logs
 job probe
+job recalculate_sheet
 job retention
 job sweep
 job verify_segments

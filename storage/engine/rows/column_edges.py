@@ -70,6 +70,19 @@ def _reads(connection: Connection, query: sa.Select[*tuple[Any, ...]]) -> Reads:
     return reads
 
 
+def select_read_elsewhere(connection: Connection, sheet_no: int) -> list[int]:
+    """Return the columns of a sheet that columns of other sheets read."""
+    source, reader = columns.alias("source"), columns.alias("reader")
+    query = (
+        sa.select(source.c.no)
+        .join(column_edges, column_edges.c.source_no == source.c.no)
+        .join(reader, reader.c.no == column_edges.c.column_no)
+        .where(source.c.sheet_no == sheet_no, reader.c.sheet_no != sheet_no)
+        .distinct()
+    )
+    return list(connection.execute(query).scalars())
+
+
 def select_places(connection: Connection, nos: Collection[int]) -> Mapping[int, Place]:
     """Return the live columns of live sheets among these numbers."""
     wanted = list(nos)

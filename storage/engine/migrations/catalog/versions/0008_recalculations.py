@@ -4,8 +4,8 @@ from alembic import op
 
 from storage.engine.schema import column_prints, kept_answers, recalculations, stale_marks
 
-revision = "0007_recalculations"
-down_revision = "0006_suggestion_calls"
+revision = "0008_recalculations"
+down_revision = "0007_sheet_scores"
 branch_labels = None
 depends_on = None
 
