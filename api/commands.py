@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from api import cli_backup, cli_logs, cli_sql
+from api import cli_backup, cli_export, cli_logs, cli_sql
 from api.cli_store import open_store_or_exit
 from api.doctor import examine, say
 from api.options import HOME, settings_of
@@ -148,7 +148,8 @@ for _command in (cli_logs.keep_logs, cli_logs.delete_logs):
 def sql(home: Path | None, workspace: str, kind: str | None, output: Path | None, query: str | None) -> None:
     """Query the logs of a workspace with DuckDB, exact to the last answered log.
 
-    The views are request_logs, scores and request_logs_as_of. Without QUERY statements are read from
+    The views are request_logs, scores, scored_request_logs, request_metadata, request_tags and
+    request_logs_as_of. Without QUERY statements are read from
     standard input, or asked for at a prompt when that is a terminal.
     """
     chosen = cli_sql.chosen_format(kind, output)
@@ -167,4 +168,5 @@ COMMANDS: tuple[click.Command, ...] = (
     sql,
     cli_backup.backup,
     cli_backup.restore,
+    cli_export.export,
 )

@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from api.app import create_app
-from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS, SCORE_COLUMNS
+from storage.domain.log_columns import LOG_COLUMNS, VIEWS
 from storage.settings import PREFIX, Settings
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
@@ -37,12 +37,17 @@ def test_the_table_of_endpoints_says_what_is_answered(tmp_path: Path) -> None:
         assert state == ("yes" if route in served else "not yet"), number
 
 
-def test_the_columns_of_the_views_are_all_named() -> None:
-    for view, columns in [
-        ("request_logs", LOG_COLUMNS),
-        ("scores", SCORE_COLUMNS),
-        ("request_logs_as_of", AS_OF_COLUMNS),
-    ]:
-        row = next(line for line in README.splitlines() if line.startswith(f"| `{view}` |"))
-        named = re.findall(r"`(\w+)`", row)[1:]
-        assert named == [column.name for column in columns], view
+def views_table() -> str:
+    lines = ["| View | Column | Type | Unit | Meaning |", "|---|---|---|---|---|"]
+    for view, columns in VIEWS.items():
+        own = columns
+        if view == "scored_request_logs":
+            lines.append(f"| `{view}` | the columns of `request_logs`, and | | | |")
+            own = columns[len(LOG_COLUMNS) :]
+        lines += [f"| `{view}` | `{c.name}` | `{c.type}` | {c.unit} | {c.meaning} |" for c in own]
+    return "\n".join(lines)
+
+
+def test_the_views_are_documented_as_they_are_promised() -> None:
+    written = README.split("<!-- views -->\n")[1].split("\n<!-- /views -->")[0]
+    assert written == views_table(), f"the table should be:\n{views_table()}"

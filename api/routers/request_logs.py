@@ -124,8 +124,8 @@ def delete_one(store: OpenStore, who: Who, request_id: int) -> DeletedLogsAnswer
 @router.post(
     "/api/public/v2/requests/delete",
     summary="Delete logged requests",
-    description="Those that match a filter group; all when it is empty. They are gone from every read when the "
-    "answer comes, and from the files within a day.",
+    description="Those that match a filter group; all when it is empty. They are gone from every read at "
+    "once, and from the files within a day.",
     responses=errors(Unavailable),
 )
 @needs("write", deep_json=True)

@@ -1,4 +1,4 @@
-"""The columns that the views `request_logs`, `scores` and `request_logs_as_of` promise to ad hoc users."""
+"""The columns that the views over request logs promise to ad hoc users: a contract."""
 
 from dataclasses import dataclass
 
@@ -52,3 +52,32 @@ AS_OF_COLUMNS = (
     PromisedColumn("last_id", "BIGINT", "", "logs up to this id are in the views; null when there is none"),
     PromisedColumn("rows", "BIGINT", "logs", "how many logs that is"),
 )
+
+METADATA_COLUMNS = (
+    PromisedColumn("request_id", "BIGINT", "", "the log"),
+    PromisedColumn("key", "VARCHAR", "", "a key of its metadata"),
+    PromisedColumn("value", "VARCHAR", "", "the value under that key"),
+)
+
+TAG_COLUMNS = (
+    PromisedColumn("request_id", "BIGINT", "", "the log"),
+    PromisedColumn("tag", "VARCHAR", "", "one of its tags, each once"),
+)
+
+SCORED_COLUMNS = (
+    *LOG_COLUMNS,
+    PromisedColumn("score", "BIGINT", "0 to 100", "the score named `default`; null when there is none"),
+    PromisedColumn(
+        "scores", "MAP(VARCHAR, BIGINT)", "0 to 100", "all scores by name; empty when there is none"
+    ),
+)
+
+VIEWS = {
+    "request_logs": LOG_COLUMNS,
+    "scores": SCORE_COLUMNS,
+    "request_logs_as_of": AS_OF_COLUMNS,
+    "request_metadata": METADATA_COLUMNS,
+    "request_tags": TAG_COLUMNS,
+    "scored_request_logs": SCORED_COLUMNS,
+}
+"""What each view of a workspace promises."""

@@ -26,6 +26,18 @@ from storage.engine.rows.log_segments import LOGS, SCORES, Segment
 
 # The oldest storage format that DuckDB 1.x reads: ad hoc users come with what they have.
 _STORAGE_VERSION = "v1.0.0"
+# Views stand on their own: older releases do not find one from within another when the file is attached.
+_METADATA = (
+    "SELECT id AS request_id, unnest(map_keys(metadata)) AS key, unnest(map_values(metadata)) AS value "
+    "FROM ({})"
+)
+_TAGS = "SELECT id AS request_id, unnest(list_distinct(tags)) AS tag FROM ({})"
+_SCORED = (
+    "SELECT l.*, s.score, coalesce(s.scores, CAST(MAP {{}} AS MAP(VARCHAR, BIGINT))) AS scores "
+    "FROM ({logs}) l LEFT JOIN (SELECT request_id, max(score) FILTER (name = 'default') AS score, "
+    "map(list(name ORDER BY name), list(score ORDER BY name)) AS scores "
+    "FROM ({scores}) GROUP BY request_id) s ON s.request_id = l.id"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +135,7 @@ def create_views(
     patches: Patches = NONE,
     deleted: Deleted = NOTHING_DELETED,
 ) -> None:
-    """Create the three views in a schema, over segments and what is in none yet, patched."""
+    """Create the views in a schema, over segments and what is in none yet, patched."""
     logs = _logs(data, [segment for segment in named if segment.kind == LOGS], patches)
     if unflushed:
         newest = patches.joined(unflushed.logs) if patches.rows else unflushed.logs
@@ -134,11 +146,15 @@ def create_views(
         logs = f"SELECT * FROM ({logs}) WHERE {deleted.test('id')}"  # noqa: S608
         counted = f"(SELECT count(*) FROM ({logs}))"  # noqa: S608
         scores = f"SELECT * FROM ({scores}) WHERE {deleted.test('request_id')}"  # noqa: S608
-    for name, query in (
-        ("request_logs", logs),
-        ("scores", scores),
-        ("request_logs_as_of", _as_of(named, as_of, unflushed, counted)),
-    ):
+    views = {
+        "request_logs": logs,
+        "scores": scores,
+        "request_logs_as_of": _as_of(named, as_of, unflushed, counted),
+        "request_metadata": _METADATA.format(logs),
+        "request_tags": _TAGS.format(logs),
+        "scored_request_logs": _SCORED.format(logs=logs, scores=scores),
+    }
+    for name, query in views.items():
         connection.execute(f"CREATE OR REPLACE VIEW {schema}.{name} AS {query}")
 
 

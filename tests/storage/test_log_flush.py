@@ -12,7 +12,7 @@ import pytest
 from storage import log_flush
 from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
-from storage.domain.log_columns import AS_OF_COLUMNS, LOG_COLUMNS, SCORE_COLUMNS
+from storage.domain.log_columns import VIEWS
 from storage.domain.request_logs import LogFilter, Score
 from storage.engine.rows.log_segments import move_flushed, select_segments
 from storage.leases import LeaseRefused
@@ -103,11 +103,7 @@ def test_the_columns_are_those_that_are_promised(store: Store) -> None:
 
     publish_views(store)
     for _ in range(2):  # empty, then with segments
-        for name, columns in (
-            ("request_logs", LOG_COLUMNS),
-            ("scores", SCORE_COLUMNS),
-            ("request_logs_as_of", AS_OF_COLUMNS),
-        ):
+        for name, columns in VIEWS.items():
             assert described(name) == [(column.name, column.type) for column in columns]
         add_logs(store, 2, score=Score("default", 3))
         flush_logs(store)
