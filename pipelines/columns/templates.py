@@ -6,11 +6,12 @@ An f-string text is one polars expression. jinja2 texts of a row go to the sandb
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
 from pipelines.columns.values import is_empty, shown
-from storage.domain.blueprints import Text
+from storage.domain.blueprints import Blueprint, Text, with_texts
 from storage.domain.keys import Principal
 from storage.domain.results import CellError, Values
 from storage.domain.templates import JINJA2, Field, Template, parse_template, variables_of
@@ -31,6 +32,11 @@ class Rendered:
     texts: tuple[pl.Series, ...]
     empty: Mapping[str, pl.Series]
     errors: Mapping[int, CellError] = field(default_factory=dict)
+
+    def blueprint_at(self, row: int, blueprint: Mapping[str, Any]) -> Blueprint:
+        """Return the blueprint with the texts of a row, when these are the texts that `texts_of` it gave."""
+        filled = iter(self.texts)
+        return with_texts(blueprint, lambda _: str(next(filled)[row]))
 
     def missing_at(self, row: int) -> tuple[str, ...]:
         """The variables that were missing or empty in a row, in order of first sight."""

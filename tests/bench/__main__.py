@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.bench import (
     batch,
     beside,
+    engines,
     folders,
     idle,
     import_file,
@@ -37,6 +38,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "import_file": import_file.run,
     "webhooks": webhooks.run,
     "templates": templates.run,
+    "engines": engines.run,
     "folders": folders.run,
     "idle": idle.run,
 }

@@ -21,6 +21,7 @@ from storage.engine.sandbox.process import Refused, Worker
 _LONGEST_MESSAGE = 1000
 # Rows are told apart at once below this, in two steps above it.
 _FEW_ROWS = 5_000
+_BATCH_BYTES = 8 << 20
 _CODES = {
     "time": "timeout",
     "system": "timeout",
@@ -159,9 +160,14 @@ class Evaluation:
 
     def _batch(self, typed: TypedInputs, start: int, count: int) -> tuple[list[Any], dict[int, CellError]]:
         """Ask for the cells of a batch; return those that the worker had time for."""
+        parts = typed.inputs.parts(start, count)
+        size = sum(map(len, parts))
+        if size > _BATCH_BYTES and count > 1:  # wide rows: what a worker makes of them takes much more memory
+            count = max(1, count * _BATCH_BYTES // size)
+            parts = typed.inputs.parts(start, count)
         header = {"rows": count, "names": list(typed.inputs.columns), "types": typed.types}
         worker = self._ready()
-        answer = worker.ask_rows(header, typed.inputs.parts(start, count))
+        answer = worker.ask_rows(header, parts)
         try:
             return read_cells(answer, count)
         except Unreadable:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.columns.templates import Renderer, opened_renderer
 from pipelines.columns.values import values_of
-from storage.domain.blueprints import Text
+from storage.domain.blueprints import Text, texts_of
 from storage.domain.errors import InvalidConfig
 from storage.domain.templates import parse_template, render_template
 from storage.engine.sandbox.pool import Pool
@@ -61,6 +61,18 @@ def test_texts_of_both_languages_are_filled_from_columns(workspace: Workspace) -
     assert rendered.missing_at(0) == ("gone",)
     assert rendered.missing_at(2) == ("n", "gone")
     assert rendered.rows_with_missing.to_list() == [True] * 4
+
+
+def test_a_prompt_is_filled_row_by_row(workspace: Workspace) -> None:
+    blocks = [{"type": "text", "text": "Say {a}"}, {"type": "image", "url": "{a}"}]
+    messages = [{"role": "system", "content": blocks[:1]}, {"role": "user", "content": blocks}]
+    blueprint = {"type": "chat", "messages": messages}
+    known = cast("Any", workspace)
+    with opened_renderer(known, known, list(texts_of(blueprint))) as found:
+        rendered = found.render({"a": values_of(["x", "y"])}, 2)
+    filled = rendered.blueprint_at(1, blueprint)
+    said = [{**blocks[0], "text": "Say y"}, blocks[1]]
+    assert [one["content"] for one in filled["messages"]] == [said[:1], said]
 
 
 def test_a_row_that_does_not_render_fails_alone(workspace: Workspace) -> None:

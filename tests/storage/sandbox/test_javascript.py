@@ -194,6 +194,12 @@ def test_a_bomb_fails_its_row_alone_and_the_next_tenant_is_served(
     assert one(replace(hasty, workspace_id=2), "return data.a", a=1) == Cell(1)
 
 
+def test_wide_rows_go_in_smaller_batches(javascript: SandboxedCode) -> None:
+    rows = [{"n": number, "text": "x" * 200_000} for number in range(400)]
+    found = cells(javascript, "return data.n + data.text.length", rows)
+    assert [cell.value for cell in found] == [number + 200_000 for number in range(400)]
+
+
 def test_many_rows_come_back_in_order_through_slow_batches(javascript: SandboxedCode) -> None:
     rows = [{"n": number} for number in range(3000)]
     code = (

@@ -223,7 +223,7 @@ BOMBS = {
     "a sort": "(SELECT max(x) FROM (SELECT md5(range::VARCHAR) AS x FROM range(100000000) ORDER BY x))",
     "recursion": "(WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT max(n) FROM t)",
     "lists": "(SELECT list(x) FROM (SELECT range(1000000) AS x FROM range(100000)))",
-    "a deep list": "list_transform(range(100000), lambda x: range(100000))",
+    "a deep list": "list_transform(range(50000 * n), lambda x: range(50000 * n))",
 }
 FEW = {"a range"}
 
