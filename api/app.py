@@ -66,7 +66,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        store = open_store(settings)
+        store = open_store(settings, stays_ready=True)
         try:
             async with opened_log_desk(store) as logs:
                 runs = Runs(settings, store)

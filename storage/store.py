@@ -54,11 +54,12 @@ def open_store(
     now: Callable[[], datetime] = _now,
     new_id: Callable[[], UUID] = uuid4,
     durable: bool = True,
+    stays_ready: bool = False,
 ) -> Store:
     """Open the store that the settings name, made or upgraded where needed.
 
     Without `durable`, for a caller who repeats what a power failure undid, the catalog's commits do not wait
-    for the disk.
+    for the disk. With `stays_ready` a sandbox worker is at hand also after a long pause.
     """
     catalog = Catalog(settings.catalog, durable=durable)
     logs = Catalog(settings.log_database)
@@ -72,7 +73,7 @@ def open_store(
         data=data,
         segments=SegmentReader(data),
         snapshots=Snapshots(),
-        sandbox=Pool(),
+        sandbox=Pool(stays_ready=stays_ready),
         lake=LogLake(),
         cell_key=secret(catalog, "cell_key"),
         cursor_key=secret(catalog, "cursor_key"),

@@ -25,11 +25,15 @@ class Pool:
     """At most `most` workers at once, and at most half of them busy for one tenant.
 
     A worker that has served a tenant serves no other. One fresh worker of each kind in use is kept ready,
-    so that neither a new tenant nor the replacement of a spent worker waits for a start.
+    so that neither a new tenant nor the replacement of a spent worker waits for a start. In a pool that
+    `stays_ready` it outlasts idle times, for callers who wait for milliseconds.
     """
 
-    def __init__(self, *, most: int = 8, wait_s: float = 5.0, idle_s: float = 300.0) -> None:
+    def __init__(
+        self, *, most: int = 8, wait_s: float = 5.0, idle_s: float = 300.0, stays_ready: bool = False
+    ) -> None:
         self._most, self._wait_s, self._idle_s = most, wait_s, idle_s
+        self._stays_ready = stays_ready
         self._changed = Condition()
         self._idle: list[tuple[float, Worker]] = []  # the longest idle first
         self._size = 0
@@ -235,9 +239,14 @@ class Pool:
         """End what has been idle for long; return whether any worker is left."""
         with self._changed:
             long_ago = monotonic() - self._idle_s
-            while self._idle and self._idle[0][0] < long_ago:
-                self._drop(self._idle.pop(0)[1])
+            old = [entry for entry in self._idle if entry[0] < long_ago and not self._stays(entry[1])]
+            for entry in old:
+                self._idle.remove(entry)
+                self._drop(entry[1])
             return self._size > 0
+
+    def _stays(self, worker: Worker) -> bool:
+        return self._stays_ready and worker.tenant is None
 
     def _check_usable(self, kind: Kind) -> None:
         if self._closed or self._owner != os.getpid():

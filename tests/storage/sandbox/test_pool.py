@@ -170,6 +170,20 @@ def test_idle_workers_are_ended_after_a_while() -> None:
         pool.close()
 
 
+def test_a_pool_that_stays_ready_keeps_a_fresh_worker_over_a_pause() -> None:
+    pool = Pool(idle_s=0.2, stays_ready=True)
+    try:
+        before = workers()
+        served = pid_of(pool, 1)
+        wait_until(lambda: served not in workers() and len(workers() - before) == 1)
+        time.sleep(0.5)
+        (fresh,) = workers() - before
+        assert pid_of(pool, 2) == fresh
+    finally:
+        pool.close()
+    assert workers() == before
+
+
 def test_a_copy_made_by_a_fork_neither_uses_nor_ends_the_workers() -> None:
     script = (
         "import os\n"
