@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api import docs
 from api.auth import Authenticator
@@ -27,6 +27,7 @@ from api.routers import (
     new_sheets,
     prompt_labels,
     recalculations,
+    rendered_templates,
     request_logs,
     request_search,
     rows,
@@ -40,6 +41,7 @@ from api.routers import (
     webhooks,
     workflows,
 )
+from api.routers.rendered_templates import TEMPLATES_PREFIX
 from api.routers.request_logs import LOG_REQUEST_PATH
 from pipelines.runs import Runs
 from storage.domain.errors import PromptlakeError
@@ -49,16 +51,24 @@ from storage.store import open_store
 
 
 class Application(FastAPI):
-    """FastAPI, but for the one path that must be cheap: it is answered below the framework."""
+    """FastAPI, but for the two calls that must be cheap: they are answered below the framework."""
 
     _log_request = Envelope(request_logs.LogRequestApp())
+    _render = Envelope(rendered_templates.RenderApp())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == LOG_REQUEST_PATH and scope["method"] == "POST":
+        below = self._below(scope) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if below is not None:
             scope["app"] = self
-            await self._log_request(scope, receive, send)
+            await below(scope, receive, send)
         else:
             await super().__call__(scope, receive, send)
+
+    def _below(self, scope: Scope) -> ASGIApp | None:
+        path: str = scope["path"]
+        if path == LOG_REQUEST_PATH:
+            return self._log_request
+        return self._render if path.startswith(TEMPLATES_PREFIX) and path != TEMPLATES_PREFIX else None
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -99,6 +109,7 @@ def create_app(settings: Settings) -> FastAPI:
         workflows,
         documents,
         templates,
+        rendered_templates,
         prompt_labels,
         log_intake,
         request_search,

@@ -1,4 +1,4 @@
-"""The prompt registry: publish (E4), list labels (E5), read raw or rendered, compare, edit, delete.
+"""The prompt registry: publish (E4), list labels (E5), read as published, compare, edit, delete.
 
 Names hold slashes: fixed suffixes come first, so a prompt whose name ends in `/labels` or `/diff` is read by
 its id.
@@ -11,7 +11,6 @@ from fastapi import Query
 
 from api.deps import OpenStore, Who
 from api.openapi import errors
-from api.rendering import PlainJson
 from api.routing import guarded_router, needs
 from api.schemas.base import check_workspace_id
 from api.schemas.prompt_diffs import DiffAnswer
@@ -21,8 +20,6 @@ from api.schemas.templates import (
     LabelList,
     PromptEdit,
     PublishBody,
-    RenderBody,
-    RenderedTemplate,
     TemplatePage,
     TemplateVersion,
 )
@@ -123,31 +120,6 @@ def get_template(
         store, who, identifier, number=version, label=label, resolve_snippets=resolve_snippets
     )
     return TemplateVersion.of(found)
-
-
-@router.post(
-    "/prompt-templates/{identifier:path}",
-    summary="Read a prompt template, its variables filled in",
-    response_model=RenderedTemplate,
-    responses=errors(DependencyCycle, InvalidConfig),
-)
-@needs("read", path=_check_prompt)
-def render_template(store: OpenStore, who: Who, identifier: str, body: RenderBody | None = None) -> PlainJson:
-    wanted = body or RenderBody()
-    check_workspace_id(who, wanted.workspace_id)
-    rendered = templates.render(
-        store,
-        who,
-        identifier,
-        number=wanted.version,
-        label=wanted.label,
-        values=wanted.values,
-        provider=wanted.provider,
-        model=wanted.model,
-        overrides=wanted.model_parameter_overrides,
-    )
-    # spelled here, by the thread that rendered it: this is the call that applications wait for
-    return PlainJson(RenderedTemplate.of_rendered(rendered))
 
 
 @router.patch(

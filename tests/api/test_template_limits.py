@@ -46,6 +46,15 @@ def test_a_template_of_a_megabyte_is_taken_and_one_byte_more_is_not(
     assert refused.json()["detail"][0]["loc"] == ["body", "prompt_version", "prompt_template"]
 
 
+def test_an_unknown_prompt_is_told_before_a_wrong_or_large_body(client: TestClient) -> None:
+    large = b'{"input_variables": {"x": "%b"}}' % (b"v" * 11_000_000)
+    for body, status in ((b"{", 400), (b"[]", 422), (large, 413), (b"null", 200), (b"", 200)):
+        for name, wanted in (("good", status), ("none", 404)):
+            answer = client.post(f"/prompt-templates/{name}", content=body)
+            assert answer.status_code == wanted, (name, body[:9], answer.text)
+            assert answer.headers["x-request-id"]
+
+
 def test_metadata_has_the_same_limit(client: TestClient) -> None:
     for size, status in ((1_000_000, 201), (MAX_BLUEPRINT_BYTES, 422)):
         body = body_of("m")
