@@ -175,7 +175,7 @@ snapshots = sa.Table(
     sa.Column("row_count", sa.BigInteger, nullable=False),
     # [number] of the patches on top of the manifest, oldest first; null: none
     sa.Column("patches", sa.JSON(none_as_null=True)),
-    # how much there is to fold and to join: cells and bytes of the patches, parts of the manifest
+    # how much there is to fold and to join: cells and bytes of the patches, parts that could be fewer
     sa.Column("overlay_cells", _NO),
     sa.Column("overlay_bytes", _NO),
     sa.Column("part_count", _NO),

@@ -120,15 +120,18 @@ def shown_values(
 ) -> list[Written]:
     """Return what a field holds as a reader sees it."""
     written: list[Written]
+    read = [None if spelled is None else Note.from_json(spelled) for spelled in notes or ()]
     if encoding == "text":
         written = [(value, value, at, COMPLETED) for value in values]
+    elif encoding != "messages":
+        written = [(value, display_value(value), at, COMPLETED) for value in values]
     else:
-        spell = input_text if encoding == "messages" else display_value
-        written = [(value, spell(value), at, COMPLETED) for value in values]
-    for place, spelled in enumerate(notes or ()):
-        if spelled is not None:
-            value = values[place]
-            note = Note.from_json(spelled)
-            shown = display_value(value) if note.plain else written[place][1]
-            written[place] = (value, shown, note.written_at or at, note.state)
+        plain = {place for place, note in enumerate(read) if note and note.plain}
+        spellers = (display_value if place in plain else input_text for place in range(len(values)))
+        written = [
+            (value, spell(value), at, COMPLETED) for value, spell in zip(values, spellers, strict=True)
+        ]
+    for place, note in enumerate(read):
+        if note is not None:
+            written[place] = (*written[place][:2], note.written_at or at, note.state)
     return written

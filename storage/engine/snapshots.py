@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from storage.domain.errors import CommitConflict
 from storage.domain.manifests import Manifest
 from storage.domain.overlay import NumberedPatch, Overlay, Patch, count_to_merge, merged
+from storage.domain.sheet_upkeep import count_pieces
 from storage.engine.catalog import Connection, new_no
 from storage.engine.lru import Lru
 from storage.engine.manifest_codec import decode_manifest, encode_manifest
@@ -153,7 +154,7 @@ def _facts(manifest: Manifest, overlay: Overlay) -> dict[str, Any]:
         "patches": list(overlay.numbers) or None,
         "overlay_cells": overlay.cell_count,
         "overlay_bytes": overlay.bytes,
-        "part_count": len(manifest.parts),
+        "part_count": count_pieces(manifest),
     }
 
 
@@ -178,11 +179,12 @@ def commit(
     now: datetime,
     patch: Patch | None = None,
     overlay: Overlay | None = None,
+    updated_at: datetime | None = None,
 ) -> Snapshot:
     """Make a new snapshot the sheet's head if `base` still is; the caller's transaction decides both or none.
 
     `overlay` replaces the base's (a fold); `patch` is laid on the base's. A manifest that is not changed
-    must be the base's own: it is not kept twice then.
+    must be the base's own: it is not kept twice then. `updated_at` is the sheet's where its content stays.
 
     Raises:
         CommitConflict: the head has moved since `base` was read, or the sheet is deleted.
@@ -192,7 +194,7 @@ def commit(
         laid = _patched(connection, base, patch, now)
     shared = base.manifest_no if manifest is base.manifest else None
     new = _insert(connection, base, manifest, laid, now, shared)
-    _move_head(connection, base, new, next_row_no, now)
+    _move_head(connection, base, new, next_row_no, updated_at or now)
     return new
 
 

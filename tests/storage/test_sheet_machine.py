@@ -29,6 +29,7 @@ from storage.restores import create_version
 from storage.row_changes import add_rows, delete_rows
 from storage.rows import list_rows
 from storage.sheet_changes import change_sheet, undelete_sheet
+from storage.sheet_upkeep import compact_sheet
 from storage.sheets import delete_sheet, get_sheet
 from storage.store import Store
 from storage.tables import create_table
@@ -73,8 +74,13 @@ OPEN: list[Store] = []
 
 
 @pytest.fixture(autouse=True)
-def opened(store: Store) -> Iterator[None]:
+def opened(store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     OPEN.append(store)
+    # so that the few rows of a history are many pieces
+    monkeypatch.setattr("storage.domain.sheet_upkeep.MOST_PIECES", 1)
+    monkeypatch.setattr("storage.domain.sheet_upkeep._LEAST_JOINTS", 1)
+    monkeypatch.setattr("storage.domain.sheet_upkeep._SMALL_ROWS", 64)
+    monkeypatch.setattr("storage.domain.sheet_upkeep._JOINED_ROWS", 900)
     yield
     OPEN.clear()
 
@@ -240,6 +246,12 @@ class SheetMachine(RuleBasedStateMachine):
         assert page.row_count == sheet.row_count == len(self.state.rows)
         assert tuple(column.title for column in page.columns) == self.state.columns
         assert equal([[c.value for c in row.cells] for row in page.page.items], self.state.values()[:1000])
+
+    @rule(everything=st.booleans())
+    def compact(self, everything: bool) -> None:
+        before = self.page().page.items
+        compact_sheet(self.store, self.sheet().no, everything=everything)
+        assert self.page().page.items == before
 
     @rule()
     def check_files(self) -> None:
