@@ -11,6 +11,7 @@ from pipelines.defs import (
     operations,
     probe,
     request_logs,
+    sheet_upkeep,
     sheets,
     webhooks,
 )
@@ -20,6 +21,8 @@ defs = Definitions(
     assets=[
         sheets.sheet_snapshots,
         sheets.sheet_recalculation,
+        sheet_upkeep.sheet_compactions,
+        maintenance.swept_store,
         request_logs.request_log_segments,
         log_index.request_log_index,
         log_partitions.request_log_partitions,
@@ -30,6 +33,7 @@ defs = Definitions(
     jobs=[
         sheets.import_job,
         sheets.recalculation_job,
+        sheet_upkeep.upkeep_job,
         request_logs.flush_job,
         log_index.index_job,
         log_partitions.compaction_job,
@@ -47,6 +51,7 @@ defs = Definitions(
         request_logs.flush_sensor,
         log_index.index_sensor,
         log_partitions.compaction_sensor,
+        sheet_upkeep.upkeep_sensor,
         webhooks.overdue_webhooks,
     ],
     schedules=[log_retention.schedule, checks.check_schedule, *maintenance.schedules, webhooks.schedule],

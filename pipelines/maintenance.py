@@ -3,17 +3,24 @@
 from pipelines import flush
 from storage import verification
 from storage.store import Store
-from storage.sweep import sweep_sheets
+from storage.sweep import forget_unnamed, sweep_sheets
 from storage.uploads import sweep_uploads
 
 
 def sweep_store(store: Store) -> dict[str, int]:
-    """Remove what crashes left behind, and publish the views anew; return counts of files and bytes.
+    """Remove what nobody can read any more and what crashes left behind; publish the views anew.
 
+    Returns counts of what was removed, files and bytes among them, and of the view files.
+    Files of segments count as segments where a commit had named them, as sheet_files where none had.
     The files of views name others by their place: these are right again when the home folder was moved.
     """
+    forgotten = forget_unnamed(store)
     swept = sweep_sheets(store)
     return {
+        "deleted_sheets": forgotten.sheets,
+        "snapshots": forgotten.snapshots,
+        "patches": forgotten.patches,
+        "segments": forgotten.segments,
         "sheet_files": swept.files,
         "sheet_bytes": swept.bytes,
         "log_files": flush.run_sweep(store),

@@ -65,7 +65,7 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
         if sheet is None:
             raise ClaimRefused(f"the sheet of operation {operation.no} is deleted")
         head = store.snapshots.get(connection, sheet.head_no)
-        base = _base_of(sheet, select_columns(connection, sheet.no), head, imported.titles)
+        base = _base_of(sheet, select_columns(connection, sheet.no), head)
         found = match_titles(base.kept, imported.titles)
         added = _add_columns(connection, store, sheet, base, imported.titles, found, now)
         mark_columns_deleted(connection, [column.no for column in base.replaced], now)
@@ -105,15 +105,14 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
     return after
 
 
-def _base_of(sheet: Sheet, columns: list[Column], head: Snapshot, titles: Sequence[str]) -> _Base:
+def _base_of(sheet: Sheet, columns: list[Column], head: Snapshot) -> _Base:
     manifest = head.manifest
     last_rank = max((column.position_rank for column in columns), default=0)
     titled = [column.title for column in columns]
     if head.overlay or not is_untouched(sheet.version_count, titled, manifest):
         return _Base(columns, [], manifest, last_rank)
-    kept = [column for column in columns if column.title in titles]
-    replaced = [column for column in columns if column.title not in titles]
-    return _Base(kept, replaced, Manifest(), last_rank)
+    # its column goes even if the file has one of that title, so that the order is the file's
+    return _Base([], columns, Manifest(), last_rank)
 
 
 def _add_columns(

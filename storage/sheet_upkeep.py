@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
 from storage.domain.errors import CommitConflict
 from storage.domain.imports import ImportedSegment
@@ -11,7 +12,7 @@ from storage.domain.sheets import Sheet
 from storage.engine.rewrites import bounded, rewrite_rows
 from storage.engine.rows.columns import select_columns
 from storage.engine.rows.segments import insert_segments
-from storage.engine.rows.sheets import find_sheet_by_no
+from storage.engine.rows.sheets import find_sheet_by_no, find_sheet_no
 from storage.engine.rows.snapshots import select_due_sheets
 from storage.engine.snapshots import Snapshot, commit, insert_patch
 from storage.leases import held_lease
@@ -30,6 +31,7 @@ class Compacted:
     segments: int = 0
     rows: int = 0
     bytes: int = 0
+    version: int = 0
 
 
 def due_sheets(store: Store, limit: int = 100) -> list[tuple[int, str]]:
@@ -38,6 +40,13 @@ def due_sheets(store: Store, limit: int = 100) -> list[tuple[int, str]]:
         return select_due_sheets(
             connection, cells=FOLD_CELLS, size=FOLD_BYTES, pieces=MOST_PIECES, limit=limit
         )
+
+
+def compact_sheet_of(store: Store, sheet_id: UUID) -> Compacted:
+    """As `compact_sheet`, by the sheet's id; a deleted sheet has nothing to do."""
+    with store.catalog.read() as connection:
+        sheet_no = find_sheet_no(connection, sheet_id)
+    return Compacted() if sheet_no is None else compact_sheet(store, sheet_no)
 
 
 def compact_sheet(store: Store, sheet_no: int, *, everything: bool = False) -> Compacted:
@@ -124,4 +133,5 @@ def _publish(
         segments=len(written),
         rows=manifest.row_count,
         bytes=sum(segment.bytes for segment in written),
+        version=there.version_count,
     )

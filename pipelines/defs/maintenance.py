@@ -3,12 +3,18 @@
 from datetime import UTC, datetime, timedelta
 
 from dagster import (
+    AssetExecutionContext,
+    AssetSelection,
     DagsterInstance,
     DagsterRunStatus,
     DefaultScheduleStatus,
+    MaterializeResult,
+    MetadataValue,
     OpExecutionContext,
     RunsFilter,
     ScheduleDefinition,
+    asset,
+    define_asset_job,
     in_process_executor,
     job,
     op,
@@ -44,11 +50,16 @@ def delete_old_runs(context: OpExecutionContext, store: StoreResource) -> None:
     context.log.info("%d old runs and %d flushes deleted", old, flushes)
 
 
-@op
-def sweep_files(context: OpExecutionContext, store: StoreResource) -> None:
-    """Remove files that nothing names any more."""
-    for kind, count in maintenance.sweep_store(store.open()).items():
+@asset(
+    group_name="upkeep",
+    description="What nobody can read any more, removed: states between versions, files, deleted sheets.",
+)
+def swept_store(context: AssetExecutionContext, store: StoreResource) -> MaterializeResult[None]:
+    """Remove what nothing names any more."""
+    counts = maintenance.sweep_store(store.open())
+    for kind, count in counts.items():
         context.log.info("%s: %d removed", kind, count)
+    return MaterializeResult(metadata={name: MetadataValue.int(count) for name, count in counts.items()})
 
 
 @job(executor_def=in_process_executor, tags={"lane": "wait"})
@@ -57,10 +68,13 @@ def retention() -> None:
     delete_old_runs()
 
 
-@job(executor_def=in_process_executor, tags={"lane": "wait"})
-def sweep() -> None:
-    """Keep the data folder free of what nothing names."""
-    sweep_files()
+sweep = define_asset_job(
+    "sweep",
+    AssetSelection.assets(swept_store).without_checks(),
+    executor_def=in_process_executor,
+    tags={"lane": "wait"},
+    description="Keep catalog and data folder free of what nothing names.",
+)
 
 
 schedules = [

@@ -207,6 +207,8 @@ segments = sa.Table(
     sa.Column("sha256", sa.String(64), nullable=False),
     # [encoding] of the fields c0, c1, ...
     sa.Column("encodings", sa.JSON, nullable=False),
+    # since when no snapshot names it, as the upkeep saw
+    _time("unnamed_at", nullable=True),
     _time("created_at"),
 )
 
@@ -232,6 +234,7 @@ sheets = sa.Table(
     _time("updated_at"),
     _time("deleted_at", nullable=True),
     sa.Index("ix_sheets_table_index", "table_no", "index"),
+    sa.Index("ix_sheets_head_no", "head_no"),
     **_NEVER_REUSED,
 )
 
@@ -286,6 +289,7 @@ sheet_versions = sa.Table(
     sa.Column("score_configuration", sa.JSON, nullable=False, server_default="{}"),
     _time("created_at"),
     sa.UniqueConstraint("sheet_no", "version_number"),
+    sa.Index("ix_sheet_versions_snapshot_no", "snapshot_no"),
     **_NEVER_REUSED,
 )
 

@@ -13,6 +13,7 @@ from pipelines.defs.log_index import index_sensor
 from pipelines.defs.log_partitions import compaction_sensor
 from pipelines.defs.operations import outbox
 from pipelines.defs.request_logs import flush_sensor
+from pipelines.defs.sheet_upkeep import upkeep_sensor
 from pipelines.defs.webhooks import overdue_webhooks
 from storage.store import Store
 
@@ -22,11 +23,14 @@ asset request_log_partitions [log_days]
 asset request_log_retention
 asset request_log_segments
 asset sheet_recalculation [sheets]
+asset sheet_compactions [sheets]
 asset sheet_snapshots [sheets]
+asset swept_store
 asset webhook_deliveries
 check request_log_segments:log_segments_are_whole
 check sheet_snapshots:sheet_segments_are_whole
 job compact_request_logs
+job compact_sheets
 job flush_request_logs
 job forget_request_logs
 job import_sheet
@@ -49,6 +53,7 @@ sensor flush every 15 s
 sensor index every 30 s
 sensor outbox every 15 s
 sensor overdue_webhooks every 60 s
+sensor sheet_upkeep every 60 s
 """
 
 
@@ -84,7 +89,7 @@ def test_every_job_executes_in_the_process_of_its_run() -> None:
 
 
 def test_sensors_say_in_words_why_they_do_nothing(instance: DagsterInstance) -> None:
-    for one in (outbox, flush_sensor, compaction_sensor, index_sensor, overdue_webhooks):
+    for one in (outbox, flush_sensor, compaction_sensor, index_sensor, upkeep_sensor, overdue_webhooks):
         skipped = one(build_sensor_context(instance=instance))
         assert isinstance(skipped, SkipReason)
         assert skipped.skip_message

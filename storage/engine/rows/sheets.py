@@ -54,6 +54,11 @@ def find_sheet_by_no(connection: Connection, no: int) -> Sheet | None:
     return _one(connection, (sheets.c.no == no) & _LIVE)
 
 
+def find_sheet_no(connection: Connection, sheet_id: UUID) -> int | None:
+    """Return the number of a sheet by its id alone."""
+    return connection.execute(sa.select(sheets.c.no).where(sheets.c.id == sheet_id)).scalar()
+
+
 def select_live_sheet_nos(connection: Connection) -> list[int]:
     """Return the numbers of all sheets that are not deleted, oldest first."""
     query = sa.select(sheets.c.no).where(sheets.c.deleted_at.is_(None)).order_by(sheets.c.no)

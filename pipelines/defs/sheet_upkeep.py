@@ -1,0 +1,78 @@
+"""The asset of sheets' upkeep: overlays become segments, small segments large ones; a partition a sheet."""
+
+from dagster import (
+    AssetExecutionContext,
+    AssetSelection,
+    DagsterRunStatus,
+    DefaultSensorStatus,
+    MaterializeResult,
+    RunRequest,
+    RunsFilter,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    asset,
+    define_asset_job,
+    in_process_executor,
+    sensor,
+)
+
+from pipelines import sheet_upkeep
+from pipelines.defs.sheets import metadata_of, sheet_partitions, sheet_snapshots
+from pipelines.home import worker_is_reachable
+from pipelines.resources import StoreResource, process_store
+
+UPKEEP_JOB = "compact_sheets"
+_EVERY_S = 60
+_MOST_AT_ONCE = 10
+_LIVE = [
+    DagsterRunStatus.NOT_STARTED,
+    DagsterRunStatus.STARTING,
+    DagsterRunStatus.STARTED,
+    DagsterRunStatus.CANCELING,
+]
+
+
+@asset(
+    group_name="sheets",
+    deps=[sheet_snapshots],
+    partitions_def=sheet_partitions,
+    description="Few large segments of a sheet in the place of its overlay and of many small ones.",
+)
+def sheet_compactions(context: AssetExecutionContext, store: StoreResource) -> MaterializeResult[None]:
+    """Fold a sheet's overlay and join its small segments."""
+    outcome = sheet_upkeep.run_compaction(store.open(), context.partition_key)
+    context.log.info("%s", outcome.facts)
+    return MaterializeResult(metadata=metadata_of(outcome))
+
+
+upkeep_job = define_asset_job(
+    UPKEEP_JOB,
+    AssetSelection.assets(sheet_compactions).without_checks(),
+    executor_def=in_process_executor,
+    tags={"lane": "compute"},
+    description="Fold overlays of sheets into segments; join small segments.",
+)
+
+
+@sensor(
+    name="sheet_upkeep",
+    job=upkeep_job,
+    minimum_interval_seconds=_EVERY_S,
+    default_status=DefaultSensorStatus.RUNNING,
+    description="Compacts the sheets whose overlay or small segments have become many.",
+)
+def upkeep_sensor(context: SensorEvaluationContext) -> SensorResult | SkipReason:
+    """Ask for the sheets that are due while no compaction is under way."""
+    store = process_store()
+    due = sheet_upkeep.find_due_sheets(store)[:_MOST_AT_ONCE]
+    if not due:
+        return SkipReason("No sheet has much to fold or to join.")
+    if not worker_is_reachable(store.settings):
+        return SkipReason(f"{len(due)} sheets are due; the worker host is down.")
+    if context.instance.get_runs(RunsFilter(job_name=UPKEEP_JOB, statuses=_LIVE), limit=1):
+        return SkipReason(f"{len(due)} sheets are due; a compaction is under way.")
+    return SensorResult(
+        run_requests=[RunRequest(partition_key=sheet_id) for sheet_id in due],
+        dynamic_partitions_requests=[sheet_partitions.build_add_request(due)],
+    )

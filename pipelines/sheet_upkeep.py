@@ -1,0 +1,34 @@
+"""Upkeep of sheets: what its asset and its sensor do."""
+
+from uuid import UUID
+
+from pipelines.background import in_background
+from pipelines.work import Outcome
+from storage.sheet_upkeep import compact_sheet_of, due_sheets
+from storage.store import Store
+
+
+def find_due_sheets(store: Store) -> list[str]:
+    """What a sensor asks: the ids of the sheets that have much to fold or to join."""
+    return [sheet_id for _, sheet_id in due_sheets(store)]
+
+
+def run_compaction(store: Store, sheet_id: str) -> Outcome:
+    """Compact one sheet, behind everything that a caller waits for.
+
+    Raises:
+        LeaseRefused: another compaction of the sheet is at work.
+        Unavailable: the disk is full.
+    """
+    done = in_background(lambda: compact_sheet_of(store, UUID(sheet_id)))
+    return Outcome(
+        {
+            "rows": done.rows,
+            "bytes": done.bytes,
+            "version": done.version,
+            "cells_folded": done.cells_folded,
+            "parts_before": done.parts_before,
+            "parts_after": done.parts_after,
+            "segments": done.segments,
+        }
+    )
