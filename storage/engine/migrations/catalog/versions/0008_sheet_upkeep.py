@@ -5,8 +5,8 @@ from alembic import op
 
 from storage.engine.schema import segments, sheet_versions, sheets
 
-revision = "0007_sheet_upkeep"
-down_revision = "0006_suggestion_calls"
+revision = "0008_sheet_upkeep"
+down_revision = "0007_sheet_scores"
 branch_labels = None
 depends_on = None
 
