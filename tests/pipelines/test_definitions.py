@@ -22,8 +22,8 @@ asset request_log_index
 asset request_log_partitions [log_days]
 asset request_log_retention
 asset request_log_segments
-asset sheet_recalculation [sheets]
 asset sheet_compactions [sheets]
+asset sheet_recalculation [sheets]
 asset sheet_snapshots [sheets]
 asset swept_store
 asset webhook_deliveries

@@ -5,8 +5,8 @@ from alembic import op
 
 from storage.engine.schema import segments, sheet_versions, sheets
 
-revision = "0008_sheet_upkeep"
-down_revision = "0007_sheet_scores"
+revision = "0009_sheet_upkeep"
+down_revision = "0008_recalculations"
 branch_labels = None
 depends_on = None
 
