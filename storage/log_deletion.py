@@ -47,7 +47,9 @@ def delete_log(store: Store, who: Principal, log_id: int) -> None:
         NotFound: the workspace has no such log.
         Unavailable: nothing was deleted.
     """
-    if not 0 < log_id <= MAX_INTEGER or not has_log(store.logs, store.data, who.workspace_id, log_id):
+    if not 0 < log_id <= MAX_INTEGER or not has_log(
+        store.lake, store.logs, store.data, who.workspace_id, log_id
+    ):
         raise NotFound("No such request log")
     with store.catalog.transaction() as connection:
         record_audit(connection, store, who, action="delete", kind="request_log", entity_id=log_id)

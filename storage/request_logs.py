@@ -139,7 +139,7 @@ def get_request_log(store: Store, who: Principal, log_id: int) -> dict[str, Any]
     """
     if not 0 < log_id <= _MAX_ID:
         raise NotFound("No such request log")
-    found = find_stored_log(store.logs, store.data, who.workspace_id, log_id)
+    found = find_stored_log(store.lake, store.logs, store.data, who.workspace_id, log_id)
     if found is None:
         raise NotFound("No such request log")
     return _flat(found)

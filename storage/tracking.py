@@ -97,7 +97,7 @@ def check_group(store: Store, who: Principal, group_id: int) -> None:
 
 
 def _check_request(store: Store, who: Principal, request_id: int) -> None:
-    if not has_log(store.logs, store.data, who.workspace_id, request_id):
+    if not has_log(store.lake, store.logs, store.data, who.workspace_id, request_id):
         raise NotFound(f"No request has the id {request_id}")
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from storage.domain.errors import Unavailable
 from storage.engine.facet_sql import register_facets
+from storage.engine.log_tails import Tails
 from storage.engine.lru import Lru
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class LogLake:
     def __init__(self) -> None:
         self._lock = Lock()
         self._turns = BoundedSemaphore(AT_ONCE)
+        self.tails = Tails()
         self._root: duckdb.DuckDBPyConnection | None = None
         self.counts: Lru[tuple[UUID, str], int] = Lru(_MOST_COUNTS)
         """How many logs of an immutable file a condition holds for."""
@@ -38,20 +40,30 @@ class LogLake:
         Raises:
             Unavailable: others take too long, or the disk where large answers spill is full.
         """
-        import duckdb  # noqa: PLC0415
-
         if not self._turns.acquire(timeout=WAIT_S):
             raise Unavailable("Too many searches are at work")
         try:
-            cursor = self._opened().cursor()
-            try:
+            with self.glance() as cursor:
                 yield cursor
-            except duckdb.OutOfMemoryException as error:
-                raise Unavailable("The search needs more memory or disk than there is") from error
-            finally:
-                cursor.close()
         finally:
             self._turns.release()
+
+    @contextmanager
+    def glance(self) -> Iterator["duckdb.DuckDBPyConnection"]:
+        """As `cursor`, without a turn: for what reads next to nothing.
+
+        Raises:
+            Unavailable: there is too little memory.
+        """
+        import duckdb  # noqa: PLC0415
+
+        cursor = self._opened().cursor()
+        try:
+            yield cursor
+        except duckdb.OutOfMemoryException as error:
+            raise Unavailable("The search needs more memory or disk than there is") from error
+        finally:
+            cursor.close()
 
     def _opened(self) -> "duckdb.DuckDBPyConnection":
         import duckdb  # noqa: PLC0415

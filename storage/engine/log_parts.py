@@ -1,29 +1,30 @@
 """Relations over the logs of one moment: files and tail, with patches and, if asked for, facts of answers."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.engine.data_root import DataRoot
 from storage.engine.facet_sql import FACET_COLUMNS, FACET_NAMES, with_facets
 from storage.engine.log_reader import LogMoment
-from storage.engine.log_sql import LOG_NAMES, arrow_tail, quoted, spread
+from storage.engine.log_sql import LOG_NAMES, quoted
+from storage.engine.log_tails import Tail
 from storage.engine.lru import Lru
 from storage.engine.rows.log_segments import Segment
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 TAIL = "log_tail_"
 _HAS_FACETS: Lru[str, bool] = Lru(100_000)
 
 
 class LogParts:
-    """SELECTs of the promised columns; with `facets` also those of answers. `TAIL` is to be registered."""
+    """SELECTs of the promised columns; with `facets` also those of answers.
 
-    def __init__(self, data: DataRoot, moment: LogMoment, *, facets: bool) -> None:
+    The columns of `tail`, which stands for that of the moment, are to be registered as `TAIL`.
+    """
+
+    def __init__(self, data: DataRoot, moment: LogMoment, tail: Tail, *, facets: bool) -> None:
         self._data = data
         self.moment = moment
+        self.tail = tail
         self._facets = facets
 
     def of_files(self, files: Sequence[Segment]) -> str:
@@ -41,13 +42,12 @@ class LogParts:
 
     def of_tail(self) -> str:
         """SELECT over the tail."""
-        tail = self.moment.tail
-        select = f"SELECT *, NULL AS file_ FROM ({spread(TAIL)})"  # noqa: S608
+        select = f"SELECT *, NULL AS file_ FROM {TAIL}"  # noqa: S608
         if self._facets:
             select = with_facets(select)
-        if not tail:
+        if self.tail.first_id is None or self.tail.last_id is None:
             return select
-        return self.moment.patches.over(select, first_id=tail[0].id, last_id=tail[-1].id)
+        return self.moment.patches.over(select, first_id=self.tail.first_id, last_id=self.tail.last_id)
 
     def over(self, files: Sequence[Segment], *, tail: bool) -> str:
         """SELECT over some files and, if said so, the tail."""
@@ -58,10 +58,6 @@ class LogParts:
 
     def path(self, segment: Segment) -> str:
         return str(self._data.path(segment.key))
-
-    def tail_rows(self) -> "pa.Table":
-        """What is to be registered as `TAIL`."""
-        return arrow_tail(self.moment.tail)
 
     def _read(self, files: Sequence[Segment], names: str) -> str:
         paths = ", ".join(quoted(self.path(one)) for one in files)

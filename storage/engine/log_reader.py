@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from storage.engine.log_lake import LogLake
+
 LogBatches: TypeAlias = "Generator[pa.RecordBatch]"
 
 _JSON = ("parameters", "prompt_input_variables", "input", "output")
@@ -60,7 +62,9 @@ def read_moment(logs: Catalog, workspace_id: int) -> LogMoment:
         )
 
 
-def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> StoredLog | None:
+def find_stored_log(
+    lake: "LogLake", logs: Catalog, data: DataRoot, workspace_id: int, log_id: int
+) -> StoredLog | None:
     """Find one log, wherever it is now."""
     with logs.read() as connection:
         if is_gone(connection, workspace_id, log_id):
@@ -74,7 +78,7 @@ def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: in
         return StoredLog(row.id, row.created_us, _patched(fields, patch), scores)
     if segment is None:
         return None
-    with duck(threads=1) as connection_:
+    with lake.glance() as connection_:
         found = connection_.execute(
             f"SELECT {LOG_NAMES} FROM read_parquet(?) WHERE id = ?",  # noqa: S608
             [str(data.path(segment.key)), log_id],
@@ -82,7 +86,7 @@ def find_stored_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: in
     return None if found is None else _stored(found, scores, patch)
 
 
-def has_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> bool:
+def has_log(lake: "LogLake", logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> bool:
     """Say whether a workspace has a log, wherever it is now; costs no file where ids have no gaps."""
     with logs.read() as connection:
         if is_gone(connection, workspace_id, log_id):
@@ -94,7 +98,7 @@ def has_log(logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> bo
         return False
     if segment.rows == segment.last_id - segment.first_id + 1:
         return True
-    with duck(threads=1) as connection_:
+    with lake.glance() as connection_:
         found = connection_.execute(
             "SELECT 1 FROM read_parquet(?) WHERE id = ?", [str(data.path(segment.key)), log_id]
         ).fetchone()

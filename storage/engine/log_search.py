@@ -21,7 +21,6 @@ from storage.engine.filter_sql import EVERY_LOG, SCORES_NOW, Condition, words_co
 from storage.engine.log_hints import hinted_counts, hints_of
 from storage.engine.log_lake import LogLake
 from storage.engine.log_parts import NARROW, TAIL, LogParts
-from storage.engine.log_reader import read_moment
 from storage.engine.log_sql import arrow_ids, present, scores_of
 from storage.engine.log_words import is_exact, words_query
 from storage.engine.rows.log_companions import VALUES, WORDS, select_companions
@@ -127,8 +126,8 @@ class LogSearch:
     @property
     def last_id(self) -> int:
         """The newest log that the search knows of, whether it matches or not; 0 when there is none."""
-        tail, files = self._parts.moment.tail, self._parts.moment.segments
-        return tail[-1].id if tail else max((one.last_id for one in files), default=0)
+        tail, files = self._parts.tail, self._parts.moment.segments
+        return tail.last_id or max((one.last_id for one in files), default=0)
 
     def count(self) -> int:
         """How many logs match."""
@@ -205,7 +204,7 @@ class LogSearch:
         return self._file_counts
 
     def _count_tail(self) -> int:
-        if not self._parts.moment.tail:
+        if self._parts.tail.last_id is None:
             return 0
         matching, parameters = self.matching([], tail=True)
         return int(self.fetch(f"SELECT count(*) FROM ({matching})", parameters)[0][0])  # noqa: S608
@@ -277,8 +276,8 @@ class LogSearch:
         if not ids:
             return []
         files = [one for one in self._files if any(one.first_id <= log_id <= one.last_id for log_id in ids)]
-        moment = self._parts.moment
-        tail = bool(moment.tail) and max(ids) >= moment.tail[0].id
+        first_id = self._parts.tail.first_id
+        tail = first_id is not None and max(ids) >= first_id
         names = ", ".join(NARROW)
         marks = ", ".join("?" * len(ids))
         select = self._parts.over(files, tail=tail)
@@ -302,9 +301,9 @@ def open_search(
         Unavailable: too many search at once, or the answer needs more memory and disk than there is.
     """
     with lake.cursor() as connection:
-        moment = read_moment(logs, workspace_id)
-        parts = LogParts(data, moment, facets=asked.facets)
-        connection.register(TAIL, parts.tail_rows())
+        moment, tail = lake.tails.read_moment(connection, logs, workspace_id)
+        parts = LogParts(data, moment, tail, facets=asked.facets)
+        connection.register(TAIL, tail.columns)
         connection.register("deleted_logs", arrow_ids(moment.gone.ids))
         if moment.patches.rows:
             connection.register(moment.patches.relation, moment.patches.arrow())

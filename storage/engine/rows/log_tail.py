@@ -219,9 +219,10 @@ _TAIL = sa.select(log_tail).where(
 )
 
 
-def select_tail(connection: Connection, workspace_id: int) -> list[TailRow]:
-    """The unflushed logs of a workspace, by id."""
-    query = _TAIL.where(log_tail.c.workspace_id == workspace_id).order_by(log_tail.c.id)
+def select_tail(connection: Connection, workspace_id: int, *, after: int = 0) -> list[TailRow]:
+    """The unflushed logs of a workspace, by id; those above an id."""
+    where = (log_tail.c.workspace_id == workspace_id) & (log_tail.c.id > after)
+    query = _TAIL.where(where).order_by(log_tail.c.id)
     return [TailRow(*row) for row in connection.execute(query)]
 
 
