@@ -5,23 +5,24 @@ from storage.domain.log_flush import FlushPlan
 from storage.leases import LeaseRefused
 from storage.log_flush import (
     FlushResult,
+    LogRows,
+    count_log_rows,
     find_segment_faults,
     flush_logs,
     flush_plan,
+    oldest_waiting_s,
     publish_views,
     sweep_log_files,
 )
 from storage.store import Store
 
 __all__ = [
-    "FlushPlan",
-    "FlushResult",
-    "LeaseRefused",
-    "due_flush",
-    "run_flush",
-    "run_sweep",
-    "run_verification",
+    "FlushPlan", "FlushResult", "LeaseRefused", "LogRows", "count_rows", "due_flush", "run_flush",
+    "run_sweep", "run_verification", "waiting_s",
 ]  # fmt: skip
+
+MOST_WAITING_S = 300.0
+"""A log that waits longer for its flush is told of, whatever the settings."""
 
 
 def due_flush(store: Store) -> FlushPlan:
@@ -53,3 +54,13 @@ def run_verification(store: Store) -> dict[str, str]:
 def run_sweep(store: Store) -> int:
     """Remove files that nothing names; return how many."""
     return sweep_log_files(store)
+
+
+def waiting_s(store: Store) -> tuple[float, float]:
+    """For how many seconds the oldest log has waited for its flush, and how many it may wait."""
+    return oldest_waiting_s(store), max(MOST_WAITING_S, 10 * store.settings.flush_after_s)
+
+
+def count_rows(store: Store) -> LogRows:
+    """Compare the number of logs in the manifest with that in its files."""
+    return count_log_rows(store)

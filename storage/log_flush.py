@@ -10,11 +10,18 @@ from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.log_flush import FlushPlan, plan_flush
 from storage.domain.request_logs import to_us
 from storage.engine.log_patches import Patches
-from storage.engine.log_segments import FOLDER, find_fault, write_log_segments, write_score_segments
+from storage.engine.log_segments import (
+    FOLDER,
+    count_rows,
+    find_fault,
+    write_log_segments,
+    write_score_segments,
+)
 from storage.engine.log_views import deleted_prefix, patches_prefix, publish_view_file, view_key
 from storage.engine.rows.log_deletions import select_gone, select_keeping
 from storage.engine.rows.log_patches import PatchRow, forget_patches, select_patches
 from storage.engine.rows.log_segments import (
+    LOGS,
     Segment,
     Shown,
     flushed_through,
@@ -61,6 +68,15 @@ class FlushResult:
     scores: int
     published: int
     columns: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LogRows:
+    """Logs in the manifest and in its files, and segments whose ids overlap with another's."""
+
+    named: int
+    in_files: int
+    overlapping: int
 
 
 def flush_plan(store: Store) -> FlushPlan:
@@ -229,6 +245,26 @@ def find_segment_faults(store: Store) -> dict[str, str]:
         named = select_segments(connection)
     faults = {segment.key: find_fault(store.data, segment) for segment in named}
     return {key: fault for key, fault in faults.items() if fault}
+
+
+def oldest_waiting_s(store: Store) -> float:
+    """For how many seconds the oldest log or score has waited for a flush; 0 when nothing waits."""
+    with store.logs.read() as connection:
+        oldest_us = read_tail_state(connection).oldest_us
+    return 0.0 if oldest_us is None else max(0.0, (to_us(store.now()) - oldest_us) / 1e6)
+
+
+def count_log_rows(store: Store) -> LogRows:
+    """Count the logs that the manifest names and those that files' footers tell, and compare their ids."""
+    with store.logs.read() as connection:
+        named = select_segments(connection, kind=LOGS)
+    own: dict[int, int] = {}
+    overlapping = 0
+    for segment in named:  # in the order of first ids
+        overlapping += segment.first_id <= own.get(segment.workspace_id, 0)
+        own[segment.workspace_id] = max(segment.last_id, own.get(segment.workspace_id, 0))
+    in_files = sum(count_rows(store.data, segment) for segment in named)
+    return LogRows(sum(segment.rows for segment in named), in_files, overlapping)
 
 
 def sweep_log_files(store: Store) -> int:

@@ -1,6 +1,7 @@
 """Asset checks: what stands in the data folder is what the catalog says, byte for byte."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from dagster import (
     AssetCheckResult,
@@ -15,6 +16,7 @@ from dagster import (
 )
 
 from pipelines import flush, maintenance
+from pipelines.defs.log_partitions import request_log_partitions
 from pipelines.defs.request_logs import request_log_segments
 from pipelines.defs.sheets import sheet_snapshots
 from pipelines.resources import StoreResource
@@ -32,6 +34,30 @@ def log_segments_are_whole(store: StoreResource) -> AssetCheckResult:
 def sheet_segments_are_whole(store: StoreResource) -> AssetCheckResult:
     """Compare the files of sheets with the catalog."""
     return _result(maintenance.verify_sheets(store.open()))
+
+
+@asset_check(asset=request_log_segments, description="No log waits much longer for its flush than it should.")
+def logs_are_flushed(store: StoreResource) -> AssetCheckResult:
+    """Look how old the oldest waiting log is."""
+    waiting_s, most_s = flush.waiting_s(store.open())
+    return AssetCheckResult(
+        passed=waiting_s <= most_s,
+        severity=AssetCheckSeverity.WARN,
+        metadata={"waiting_s": MetadataValue.float(waiting_s), "most_s": MetadataValue.float(most_s)},
+    )
+
+
+@asset_check(
+    asset=request_log_partitions, description="The files hold each log that the manifest names, once."
+)
+def log_rows_are_counted(store: StoreResource) -> AssetCheckResult:
+    """Compare the footers of the files with the manifest."""
+    found = flush.count_rows(store.open())
+    return AssetCheckResult(
+        passed=found.named == found.in_files and not found.overlapping,
+        severity=AssetCheckSeverity.ERROR,
+        metadata={name: MetadataValue.int(count) for name, count in asdict(found).items()},
+    )
 
 
 def _result(faults: Mapping[str, str]) -> AssetCheckResult:
@@ -55,5 +81,20 @@ check_schedule = ScheduleDefinition(
     name="verify_segments_daily",
     job=check_job,
     cron_schedule="40 3 * * *",
+    default_status=DefaultScheduleStatus.RUNNING,
+)
+
+log_check_job = define_asset_job(
+    "check_request_logs",
+    AssetSelection.checks(logs_are_flushed, log_rows_are_counted),
+    executor_def=in_process_executor,
+    tags={"lane": "wait"},
+    description="Count the logs in files, and look whether they are flushed in time.",
+)
+
+log_check_schedule = ScheduleDefinition(
+    name="check_request_logs_hourly",
+    job=log_check_job,
+    cron_schedule="5 * * * *",
     default_status=DefaultScheduleStatus.RUNNING,
 )

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from storage.engine.data_root import DataRoot
 from storage.engine.facet_sql import register_facets, with_facets
@@ -146,6 +147,14 @@ def file_sha256(path: Path) -> str:
         while chunk := file.read(_READ_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+def count_rows(data: DataRoot, segment: Segment) -> int:
+    """How many rows a file's footer tells of; 0 when it is missing or cannot be read."""
+    try:
+        return int(pq.read_metadata(data.path(segment.key)).num_rows)
+    except (OSError, pa.ArrowInvalid):
+        return 0
 
 
 def find_fault(data: DataRoot, segment: Segment) -> str | None:

@@ -22,13 +22,17 @@ asset request_log_index
 asset request_log_partitions [log_days]
 asset request_log_retention
 asset request_log_segments
+asset request_log_summary [log_days]
 asset sheet_compactions [sheets]
 asset sheet_recalculation [sheets]
 asset sheet_snapshots [sheets]
 asset swept_store
 asset webhook_deliveries
+check request_log_partitions:log_rows_are_counted
 check request_log_segments:log_segments_are_whole
+check request_log_segments:logs_are_flushed
 check sheet_snapshots:sheet_segments_are_whole
+job check_request_logs
 job compact_request_logs
 job compact_sheets
 job flush_request_logs
@@ -38,11 +42,14 @@ job index_request_logs
 job probe
 job recalculate_sheet
 job retention
+job summarize_request_logs
 job sweep
 job verify_segments
 job webhooks
+schedule check_request_logs_hourly 5 * * * *
 schedule forget_request_logs_daily 40 2 * * *
 schedule retention_daily 10 3 * * *
+schedule summarize_request_logs_daily 20 0 * * *
 schedule sweep_daily 25 3 * * *
 schedule verify_segments_daily 40 3 * * *
 schedule webhooks_daily 55 3 * * *
