@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
+from storage.engine.group_commit import GroupCommit
 from storage.engine.log_lake import LogLake
 from storage.engine.migrate import migrate
 from storage.engine.rows.prompts import Bodies, Expansions, remembered_bodies, remembered_expansions
@@ -29,6 +30,8 @@ class Store:
     settings: Settings
     catalog: Catalog
     logs: Catalog
+    # small writes to `logs`: what is said of a log once it is there
+    log_notes: GroupCommit
     data: DataRoot
     segments: SegmentReader
     snapshots: Snapshots
@@ -70,6 +73,7 @@ def open_store(
         settings=settings,
         catalog=catalog,
         logs=logs,
+        log_notes=GroupCommit(logs),
         data=data,
         segments=SegmentReader(data),
         snapshots=Snapshots(),

@@ -24,8 +24,10 @@ def track_score(store: Store, who: Principal, request_id: int, score: Score) -> 
         Unavailable: nothing was changed.
     """
     _check_request(store, who, request_id)
-    with store.logs.transaction() as connection:
-        upsert_score(connection, who.workspace_id, request_id, score, to_us(store.now()))
+    now_us = to_us(store.now())
+    store.log_notes.run(
+        lambda connection: upsert_score(connection, who.workspace_id, request_id, score, now_us)
+    )
 
 
 def track_metadata(store: Store, who: Principal, request_id: int, metadata: Mapping[str, str]) -> None:
@@ -73,8 +75,8 @@ def track_prompt(
 
 def create_group(store: Store, who: Principal) -> int:
     """Make a group that requests can be put into; return its id."""
-    with store.logs.transaction() as connection:
-        return insert_group(connection, who.workspace_id, to_us(store.now()))
+    now_us = to_us(store.now())
+    return store.log_notes.run(lambda connection: insert_group(connection, who.workspace_id, now_us))
 
 
 def track_group(store: Store, who: Principal, request_id: int, group_id: int) -> None:
@@ -112,5 +114,7 @@ def _labelled(
 
 
 def _patch(store: Store, who: Principal, request_id: int, patch: Patch) -> None:
-    with store.logs.transaction() as connection:
-        upsert_patch(connection, who.workspace_id, request_id, patch, to_us(store.now()))
+    now_us = to_us(store.now())
+    store.log_notes.run(
+        lambda connection: upsert_patch(connection, who.workspace_id, request_id, patch, now_us)
+    )

@@ -7,9 +7,11 @@ from pydantic import Field, TypeAdapter
 from api.json_body import load_json, validate_value
 from api.schemas.base import Answer, Body, example
 from api.schemas.request_logs import LOG_REQUEST, LogRequest
-from storage.domain.errors import Invalid, Problem
+from storage.domain.errors import Invalid, PayloadTooLarge, Problem
 
 MOST_LOGS = 1_000
+# More than 64 MB of real logs hold; each takes some hundred bytes of memory while the batch is read.
+MOST_VALUES = 4_000_000
 # A body that is wrong all over is told so by its first places.
 _MOST_PROBLEMS = 100
 
@@ -50,8 +52,11 @@ def read_batch(raw: bytes) -> list[LogRequest]:
 
     Raises:
         Malformed: it is no JSON.
+        PayloadTooLarge: it has too many values.
         Invalid: it does not fit; each problem is told by its path (`requests.17.input.type`).
     """
+    if raw.count(b",") > MOST_VALUES:  # commas of texts count too: real ones are far fewer
+        raise PayloadTooLarge(f"A batch has at most {MOST_VALUES} values")
     given = validate_value(_ENVELOPE, load_json(raw)).requests
     problems: list[Problem] = []
     logs: list[LogRequest] = []

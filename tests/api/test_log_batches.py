@@ -125,6 +125,11 @@ def test_a_batch_may_be_larger_than_other_bodies_up_to_64_mb(client: TestClient,
     assert stored(store) == 2
 
 
+def test_a_batch_of_countless_values_is_refused_before_it_is_read(client: TestClient) -> None:
+    content = b'{"requests": [' + b"0," * 4_000_001 + b"0]}"
+    assert client.post(BATCH, content=content).status_code == 413
+
+
 def test_only_a_key_that_may_log(client: TestClient, store: Store) -> None:
     reader = create_key(store, scopes=["read"])[1]
     assert client.post(BATCH, json=batch(1), headers={"X-API-KEY": reader}).status_code == 403

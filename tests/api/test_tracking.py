@@ -164,6 +164,33 @@ def test_a_request_is_put_into_a_group_and_moved(client: TestClient) -> None:
     )
 
 
+@pytest.mark.parametrize("flushed", [False, True])
+def test_searches_and_suggestions_know_what_was_said(client: TestClient, store: Store, flushed: bool) -> None:
+    publish(client)
+    first, second, third = (log(client, metadata={"a": "1"}) for _ in range(3))
+    if flushed:
+        flush_logs(store)
+    said = {"request_id": second, "metadata": {"a": "2", "b": "x"}}
+    client.post("/rest/track-metadata", json=said)
+    client.post("/rest/track-prompt", json={"request_id": first, "prompt_name": "greet", "version": 1})
+    client.post("/rest/track-score", json={"request_id": third, "score": 7})
+
+    def found(**test: Any) -> set[int]:
+        body = {"filter_group": {"logic": "AND", "filters": [test]}}
+        return {one["id"] for one in client.post(f"{REQUEST}/search", json=body).json()["items"]}
+
+    def suggested(**query: str) -> list[str]:
+        return list(client.get(f"{REQUEST}/suggestions", params=query).json()["values"])
+
+    assert found(field="metadata", nested_key="a", operator="key_equals", value="2") == {second}
+    assert found(field="metadata", nested_key="a", operator="key_equals", value="1") == {first, third}
+    assert found(field="prompt", operator="is", value="greet") == {first}
+    assert found(field="score", operator="eq", value=7) == {third}
+    assert suggested(field="metadata_keys") == ["a", "b"]
+    assert suggested(field="metadata_values", metadata_key="a") == ["1", "2"]
+    assert suggested(field="prompt") == ["greet"]
+
+
 CALLS = {
     "/rest/track-score": {"score": 1},
     "/rest/track-metadata": {"metadata": {"a": "b"}},
