@@ -48,7 +48,15 @@ def read_export(raw: bytes, media: str, encoding: str, most_bytes: int) -> Expor
         PayloadTooLarge: inflated it is larger, or it has too many parts.
         Malformed: it is no export of traces.
     """
-    body = inflated(raw, encoding, most_bytes)
+    try:
+        return _read(inflated(raw, encoding, most_bytes), media)
+    except facts.PromptlakeError as error:
+        # its traceback would keep all that was parsed until the next garbage collection
+        refusal = error.with_traceback(None)
+    raise refusal
+
+
+def _read(body: bytes, media: str) -> Export:
     parts = _Parts()
     request = _from_json(body, parts) if media == JSON else _from_protobuf(body)
     count = 0
