@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any
 
-from storage.domain.errors import NotFound
+from storage.domain.errors import NotFound, Unavailable
 from storage.domain.keys import Principal
 from storage.domain.prompts import PromptLink
 from storage.domain.request_logs import (
@@ -68,6 +68,16 @@ async def opened_log_desk(store: Store) -> AsyncIterator[LogDesk]:
             yield LogDesk(store, sender, PromptLinks(store))
         finally:
             await sender.close()
+
+
+def logs_are_written(desk: LogDesk, *, within_s: float = 2.0) -> bool:
+    """Tell, to a thread beside the desk's event loop, whether the tail can be committed to now."""
+    nothing = desk.sender.append(Submission(()))
+    try:
+        asyncio.run_coroutine_threadsafe(nothing, desk.sender.loop).result(within_s)
+    except (Unavailable, TimeoutError):
+        return False
+    return True
 
 
 async def log_request(

@@ -11,6 +11,7 @@ from api.deps import service_of
 from api.home_lock import read_state
 from api.schemas.health import Alive, NotReady, Ready
 from storage.domain.errors import Unavailable
+from storage.request_logs import logs_are_written
 from storage.store import Store
 from storage.workspaces import list_workspaces
 
@@ -29,11 +30,12 @@ async def health() -> Alive:
     responses={503: {"description": "Not yet; `Retry-After` says when to ask again", "model": NotReady}},
 )
 def ready(request: Request) -> JSONResponse:
-    """Say how catalog, Dagster and workers are; 503 until each of them is ready."""
+    """Say how catalog, log tail, Dagster and workers are; 503 until each of them is ready."""
     service = service_of(request)
     runs = service.runs.readiness()
     states = {
         "catalog": _word(_catalog_answers(service.store)),
+        "logs": _word(logs_are_written(service.logs)),
         "dagster": _word(runs.dagster),
         "workers": _word(runs.workers),
     }

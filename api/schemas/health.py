@@ -5,7 +5,13 @@ from typing import Literal
 from api.schemas.base import Answer, example
 
 _PROCESS = {"name": "worker-host", "state": "running", "restarts": 0}
-_READY = {"catalog": "ready", "dagster": "ready", "workers": "ready", "processes": [_PROCESS]}
+_READY = {
+    "catalog": "ready",
+    "logs": "ready",
+    "dagster": "ready",
+    "workers": "ready",
+    "processes": [_PROCESS],
+}
 
 Word = Literal["ready", "not ready"]
 
@@ -33,6 +39,7 @@ class Ready(Answer):
 
     status: Literal["ready"] = "ready"
     catalog: Word
+    logs: Word
     dagster: Word
     workers: Word
     processes: list[ProcessState]
@@ -55,6 +62,7 @@ class NotReady(Answer):
     message: str
     error: str
     catalog: Word
+    logs: Word
     dagster: Word
     workers: Word
     processes: list[ProcessState]

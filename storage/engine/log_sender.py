@@ -46,7 +46,7 @@ class LogSender:
         self._answer_within_s = answer_within_s
         self._max_waiting = max_waiting
         self._max_waiting_bytes = max_waiting_bytes
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._numbers = count(1)
         self._waiting: dict[int, _Waiting] = {}
         self._waiting_bytes = 0
@@ -75,13 +75,13 @@ class LogSender:
         if self._socket is None:
             self._socket = self._open()
         number = next(self._numbers)
-        answer: asyncio.Future[int] = self._loop.create_future()
+        answer: asyncio.Future[int] = self.loop.create_future()
         self._waiting[number] = _Waiting(answer, size, monotonic())
         self._waiting_bytes += size
         if self._watch is None:
-            self._watch = self._loop.call_later(_LOOK_EVERY_S, self._look)
+            self._watch = self.loop.call_later(_LOOK_EVERY_S, self._look)
         if not self._unsent:
-            self._loop.call_soon(self._send)
+            self.loop.call_soon(self._send)
         for buffer in pack_submission(number, submission):
             self._unsent += buffer
         return await answer
@@ -102,7 +102,7 @@ class LogSender:
         except OSError as error:
             raise Unavailable(_AWAY, retry_after_s=1) from error
         connection.setblocking(False)
-        self._loop.add_reader(connection, self._read)
+        self.loop.add_reader(connection, self._read)
         self._outcomes = Outcomes()
         return connection
 
@@ -119,11 +119,11 @@ class LogSender:
         if sent == len(self._unsent):
             self._unsent = bytearray()
             if self._crowded:
-                self._loop.remove_writer(self._socket)
+                self.loop.remove_writer(self._socket)
         else:
             del self._unsent[:sent]
             if not self._crowded:
-                self._loop.add_writer(self._socket, self._send)
+                self.loop.add_writer(self._socket, self._send)
         self._crowded = bool(self._unsent)
 
     def _read(self) -> None:
@@ -159,13 +159,13 @@ class LogSender:
             log.error("the process that writes logs does not answer; %d submissions wait", len(self._waiting))
             self._lose()
         else:
-            self._watch = self._loop.call_later(_LOOK_EVERY_S, self._look)
+            self._watch = self.loop.call_later(_LOOK_EVERY_S, self._look)
 
     def _lose(self) -> None:
         """End the connection; whoever waits is told that nothing is known."""
         if self._socket is not None:
-            self._loop.remove_reader(self._socket)
-            self._loop.remove_writer(self._socket)
+            self.loop.remove_reader(self._socket)
+            self.loop.remove_writer(self._socket)
             self._socket.close()
             self._socket = None
         self._unsent, self._crowded = bytearray(), False
