@@ -24,7 +24,7 @@ from storage.domain.sheet_scores import (
     scored_columns,
 )
 from storage.domain.versions import sheet_updated
-from storage.engine.column_values import read_values
+from storage.engine.column_values import read_computed
 from storage.engine.rows.columns import select_columns
 from storage.engine.rows.sheet_scores import (
     find_score,
@@ -40,7 +40,7 @@ from storage.sheets import require_sheet
 from storage.store import Store
 from storage.versions import add_version
 
-_CHUNK_ROWS = 100_000
+_CHUNK_ROWS = 250_000
 
 
 class SheetScore:
@@ -195,7 +195,7 @@ def _by_columns(
         found = Tally()
         for start in range(0, snapshot.manifest.row_count, _CHUNK_ROWS):
             count = min(_CHUNK_ROWS, snapshot.manifest.row_count - start)
-            values = read_values(store.segments, snapshot, column.no, start, count)
+            values = read_computed(store.segments, snapshot, column, start, count)
             found = found.plus(tally(values, configuration.score_type))
         scores.append(column_score(configuration, column, found))
     spelled = [{**asdict(one), "column_id": str(one.column_id)} for one in scores]
@@ -214,7 +214,7 @@ def _custom(
         raise InvalidConfig(
             f"column_ids: custom code takes at most {MOST_CUSTOM_CELLS} cells; choose fewer columns"
         )
-    frames = {column.title: read_values(store.segments, snapshot, column.no, 0, count) for column in columns}
+    frames = {column.title: read_computed(store.segments, snapshot, column, 0, count) for column in columns}
     evaluator = code_of(store, who, str(configuration.language))
     with evaluator.opened(configuration.code) as evaluation:
         found = evaluation.evaluate({"rows": row_objects(frames, count)}, 1)

@@ -1,13 +1,14 @@
 """code: a function over the row in PYTHON, JAVASCRIPT or SQL, evaluated in the sandbox."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from uuid import UUID
 
-from pipelines.columns.protocol import RunContext, RunnerKind
+from pipelines.columns.protocol import EngineUnavailable, RunContext, RunnerKind
 from pipelines.columns.values import values_of
 from storage.domain.columns import Column
+from storage.domain.errors import Unguarded
 from storage.domain.results import Answers, Chunk
 from storage.sandbox import Evaluation, code_of, engine_of
 
@@ -36,7 +37,12 @@ def names_of(column: Column) -> dict[str, UUID]:
 @contextmanager
 def _open(context: RunContext) -> Iterator[Code]:
     config = context.column.config
-    with code_of(context.store, context.who, config["language"]).opened(config["code"]) as evaluation:
+    evaluator = code_of(context.store, context.who, config["language"])
+    with ExitStack() as stack:
+        try:
+            evaluation = stack.enter_context(evaluator.opened(config["code"]))
+        except Unguarded as error:
+            raise EngineUnavailable(error.message) from error
         yield Code(evaluation, names_of(context.column))
 
 
