@@ -2,9 +2,9 @@
 in the simplest case how many logs of a file match.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from storage.domain.filters import Filter, Group, OneOf
 from storage.engine.log_sql import quoted
@@ -60,22 +60,41 @@ def _hint(asked: Filter, *, alone: bool) -> Hint | None:
     return None
 
 
-def hinted_counts(
-    connection: "duckdb.DuckDBPyConnection", hints: Sequence[Hint], dictionaries: Mapping[str, Any]
-) -> dict[str, int | None]:
-    """How many logs match of the files of some dictionaries, by the dictionary's path; None: not known."""
-    counts: dict[str, int | None] = dict.fromkeys(dictionaries)
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is told of a file: how many of its logs match (None: unknown), which may (None: any)."""
+
+    count: int | None = None
+    ids: tuple[int, ...] | None = None
+
+    def also(self, other: "Told") -> "Told":
+        """Return what both tell together."""
+        counts = [one.count for one in (self, other) if one.count is not None]
+        few = [one.ids for one in (self, other) if one.ids is not None]
+        return Told(min(counts, default=None), min(few, key=len, default=None))
+
+
+def hinted(
+    connection: "duckdb.DuckDBPyConnection", hints: Sequence[Hint], dictionaries: Collection[str]
+) -> dict[str, Told]:
+    """What some dictionaries tell of their files, by the dictionary's path."""
+    told = dict.fromkeys(dictionaries, Told())
     files = ", ".join(quoted(path) for path in dictionaries)
     for hint in hints:
         marks = ", ".join("?" * len(hint.values)) or "NULL"
         query = (
-            f"SELECT filename, CAST(sum(count) AS BIGINT) FROM read_parquet([{files}]) "  # noqa: S608
-            f"WHERE field = ? AND key = ? AND value IN ({marks}) GROUP BY filename"
+            "SELECT filename, CAST(sum(count) AS BIGINT), "  # noqa: S608
+            "CASE WHEN count(ids) = count(*) THEN flatten(list(ids)) END "
+            f"FROM read_parquet([{files}]) WHERE field = ? AND key = ? AND value IN ({marks}) "
+            "GROUP BY filename"
         )
-        found = dict(connection.execute(query, [hint.field, hint.key, *hint.values]).fetchall())
-        for path in counts:
-            if path not in found:
-                counts[path] = 0
-            elif hint.exact:
-                counts[path] = found[path]
-    return counts
+        rows = connection.execute(query, [hint.field, hint.key, *hint.values]).fetchall()
+        found = {
+            path: Told(count if hint.exact else None, None if ids is None else tuple(ids))
+            for path, count, ids in rows
+        }
+        told = {path: one.also(found.get(path, _NONE)) for path, one in told.items()}
+    return told
+
+
+_NONE = Told(0, ())

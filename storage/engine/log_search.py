@@ -18,7 +18,7 @@ from storage.domain.log_deletions import NOTHING_GONE
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import EVERY_LOG, SCORES_NOW, Condition, words_condition
-from storage.engine.log_hints import hinted_counts, hints_of
+from storage.engine.log_hints import hinted, hints_of
 from storage.engine.log_lake import LogLake
 from storage.engine.log_parts import NARROW, TAIL, LogParts
 from storage.engine.log_sql import arrow_ids, present, scores_of
@@ -122,6 +122,8 @@ class LogSearch:
         self._file_counts: dict[Segment, int] | None = None
         self._tail_count = 0
         self._found_words = False
+        # of some files, the only logs that may match
+        self._few: dict[Segment, tuple[int, ...]] = {}
 
     @property
     def last_id(self) -> int:
@@ -169,19 +171,23 @@ class LogSearch:
         if files is None:
             counts = self._file_counts
             files = self._files if counts is None else [one for one in self._files if counts[one]]
-        if not self._asked.words:
-            return self._where(self._parts.over(files, tail=tail), self._condition)
-        read = words_condition(self._asked.words)
-        indexed = [one for one in files if one.id in self._companions.words]
-        others = [one for one in files if one.id not in self._companions.words]
+        words = self._asked.words
+        few = [one for one in files if one in self._few]
+        indexed = [one for one in files if words and one not in few and one.id in self._companions.words]
+        others = [one for one in files if one not in few and one not in indexed]
+        read = self._condition.also(words_condition(words))
         selects = []
-        if others or tail or not indexed:
-            selects.append(self._where(self._parts.over(others, tail=tail), self._condition.also(read)))
+        if others or tail or not (few or indexed):
+            selects.append(self._where(self._parts.over(others, tail=tail), read))
+        if few:
+            ids = [log_id for one in few for log_id in self._few[one]]
+            some = Condition("id IN (SELECT unnest(?))", [ids])
+            selects.append(self._where(self._parts.of_files(few), some.also(read)))
         if indexed:
             self._find_words()
             hit = Condition(f"id IN (SELECT id FROM {_HITS})")  # noqa: S608
-            checked = hit if is_exact(self._asked.words) else hit.also(read)
-            selects.append(self._where(self._parts.of_files(indexed), self._condition.also(checked)))
+            checked = self._condition if is_exact(words) else read
+            selects.append(self._where(self._parts.of_files(indexed), hit.also(checked)))
         sql = " UNION ALL BY NAME ".join(select for select, _ in selects)
         return sql, [value for _, parameters in selects for value in parameters]
 
@@ -210,8 +216,8 @@ class LogSearch:
         return int(self.fetch(f"SELECT count(*) FROM ({matching})", parameters)[0][0])  # noqa: S608
 
     def _count_files(self) -> dict[Segment, int]:
-        counts = {one: known for one in self._files if (known := self._known_count(one)) is not None}
-        counts |= self._hinted([one for one in self._files if one not in counts])
+        counts = self._hinted(self._files)
+        counts |= {one: known for one in self._files if (known := self._known_count(one)) is not None}
         left = [one for one in self._files if one not in counts]
         found = self._counted(left) if left else {}
         for one in left:
@@ -232,7 +238,10 @@ class LogSearch:
         )
 
     def _hinted(self, files: Sequence[Segment]) -> dict[Segment, int]:
-        """What dictionaries say of some files: none of their logs match, or exactly how many."""
+        """What dictionaries say of some files: none of their logs match, or exactly how many.
+
+        Where only a few of a file's logs may match, it is noted which.
+        """
         hints = hints_of(self._asked.group)
         patches, values = self._parts.moment.patches, self._companions.values
         known = {
@@ -242,13 +251,16 @@ class LogSearch:
         }
         if not hints or not known:
             return {}
-        found = hinted_counts(self._connection, hints, known)
+        told = hinted(self._connection, hints, known)
         decides = not self._asked.words and self._asked.also == EVERY_LOG
-        return {
-            one: count
-            for path, one in known.items()
-            if (count := found[path]) is not None and (count == 0 or (decides and self._is_whole(one)))
-        }
+        counts: dict[Segment, int] = {}
+        for path, one in known.items():
+            count, ids = told[path].count, told[path].ids
+            if ids:
+                self._few[one] = ids
+            if count is not None and (count == 0 or (decides and self._is_whole(one))):
+                counts[one] = count
+        return counts
 
     def _is_whole(self, one: Segment) -> bool:
         """Say whether what a file holds alone decides how many of its logs match."""

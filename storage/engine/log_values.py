@@ -1,8 +1,9 @@
 """The dictionary of a segment's values: how often each stands in it, a Parquet file sorted by field.
 
 Columns: `field` (as suggestions name it), `key` (of nested fields, the prompt's id of `prompt`; else empty),
-`value` (text; null: values longer than `MOST_CHARS`, which are only counted), `count` (of logs). It speaks of
-the file alone: deleted logs stay counted until the segment is rewritten, patches are not in it.
+`value` (text; null: values longer than `MOST_CHARS`, which are only counted), `count` (of logs), `ids` (of
+the logs, in order, where there are at most `MOST_IDS`; else null). It speaks of the file alone: deleted logs
+stay counted until the segment is rewritten, patches are not in it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,19 +13,20 @@ from storage.engine.facet_sql import register_facets, with_facets
 from storage.engine.log_sql import LOG_NAMES, duck, quoted
 
 MOST_CHARS = 256
+MOST_IDS = 16
 _OPTIONS = "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 8192)"
 
 
 def _plain(column: str) -> str:
-    return f"SELECT '' AS key, CAST({column} AS VARCHAR) AS value FROM logs_"  # noqa: S608
+    return f"SELECT id, '' AS key, CAST({column} AS VARCHAR) AS value FROM logs_"  # noqa: S608
 
 
 def _each(values: str) -> str:
-    return f"SELECT '' AS key, unnest(list_distinct({values})) AS value FROM logs_"  # noqa: S608
+    return f"SELECT id, '' AS key, unnest(list_distinct({values})) AS value FROM logs_"  # noqa: S608
 
 
 def _pairs(keys: str, values: str) -> str:
-    return f"SELECT unnest({keys}) AS key, unnest({values}) AS value FROM logs_"  # noqa: S608
+    return f"SELECT id, unnest({keys}) AS key, unnest({values}) AS value FROM logs_"  # noqa: S608
 
 
 _DISTINCT = "list_distinct(output_values)"
@@ -33,7 +35,7 @@ _QUERIES: Mapping[str, str] = {
     "provider_type": _plain("provider"),
     "status": _plain("status"),
     "prompt_id": _plain("prompt_id"),
-    "prompt": "SELECT CAST(prompt_id AS VARCHAR) AS key, prompt_name AS value FROM logs_",
+    "prompt": "SELECT id, CAST(prompt_id AS VARCHAR) AS key, prompt_name AS value FROM logs_",
     "tags": _each("tags"),
     "metadata_keys": _each("map_keys(metadata)"),
     "tool_names": _each("output_tool_names"),
@@ -52,9 +54,11 @@ FIELDS = tuple(_QUERIES)
 
 def _counted(field: str, query: str) -> str:
     short = f"CASE WHEN length(value) <= {MOST_CHARS} THEN value END"
+    # the least ids, one more than are kept: few values have so many logs, and none costs more than that
+    ids = f"CASE WHEN count(*) <= {MOST_IDS} THEN min(id, {MOST_IDS}) END"
     return (
-        f"SELECT {quoted(field)} AS field, coalesce(key, '') AS key, {short} AS value, count(*) AS count "  # noqa: S608
-        f"FROM ({query}) WHERE value IS NOT NULL GROUP BY ALL"
+        f"SELECT {quoted(field)} AS field, coalesce(key, '') AS key, {short} AS value, count(*) AS count, "  # noqa: S608
+        f"{ids} AS ids FROM ({query}) WHERE value IS NOT NULL GROUP BY 1, 2, 3"
     )
 
 
