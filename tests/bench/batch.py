@@ -2,7 +2,7 @@
 
 from tests.bench.bare import bare_server
 from tests.bench.material import log_body
-from tests.bench.measure import Bench, tool
+from tests.bench.measure import Bench, cpu_seconds, tool
 from tests.bench.service import KEY, Service, running
 from tests.bench.wrk import Load, load
 
@@ -30,8 +30,9 @@ def _measure(bench: Bench, service: Service, body: bytes, size: int, seconds: in
     url = f"{service.url}/api/public/v2/requests/batch"
     batch = b'{"requests": [' + b",".join([body] * size) + b"]}"
     load(bench.folder, url, batch, KEY, connections=CONNECTIONS, seconds=_WARM_UP_S)
-    before = _log_once(service, body)
+    before, cpu_before = _log_once(service, body), cpu_seconds(service.pid)
     seen = load(bench.folder, url, batch, KEY, connections=CONNECTIONS, seconds=seconds)
+    cpu = cpu_seconds(service.pid)
     kept = _log_once(service, body) - before - 1
     logs_per_second = seen.per_second * size
     bench.report(
@@ -42,6 +43,9 @@ def _measure(bench: Bench, service: Service, body: bytes, size: int, seconds: in
         batches=seen.requests,
         errors=seen.errors,
         logs_kept=kept,
+        cpu_us_per_log={
+            name: round((used - cpu_before.get(name, 0.0)) / kept * 1e6, 1) for name, used in cpu.items()
+        },
         yardstick_bare_per_second=bare.per_second,
         ratio=round(logs_per_second / bare.per_second, 3),
         # wrk gives up on what is under way when its time ends, also at the end of the warm-up
