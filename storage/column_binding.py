@@ -1,6 +1,6 @@
 """The configuration of a column, checked and bound to the columns that it names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -74,7 +74,9 @@ def bind(
         found = find_place(connection, who.workspace_id, *ids)
         return None if found is None else str(found.id)
 
-    binder = Binder(_finder(columns), elsewhere, lambda _language, _code: code_reads)
+    binder = Binder(
+        _finder(columns), elsewhere, lambda _language, _code: code_reads, find_like=_like_finder(columns)
+    )
     stored, edges = bind_config(kind, config, binder)
     if dependencies is not None:
         check_dependencies(edges, dependencies)
@@ -115,6 +117,14 @@ def _finder(columns: Sequence[Column]) -> Any:
     def find(name: str) -> tuple[str, str] | None:
         found = by_title.get(name) or by_id.get(name.lower())
         return None if found is None else (str(found.id), found.title)
+
+    return find
+
+
+def _like_finder(columns: Sequence[Column]) -> Callable[[str], str | None]:
+    def find(name: str) -> str | None:
+        found = [column.id for column in columns if column.title.lower() == name.lower()]
+        return str(found[0]) if len(found) == 1 else None
 
     return find
 

@@ -43,6 +43,15 @@ def test_each_language_makes_cells_from_cells(bench: Bench) -> None:
     assert bench.values("Score") == [10.0, None, 10.0]
 
 
+def test_names_of_sql_have_no_case(store: Store, who: Principal) -> None:
+    bench = Bench(store, who, ["Answer", "answer", "Word"], [["a", "b", "c"]])
+    code(bench, "Sql", '"Answer" || upper(wOrD) || word', "SQL")
+    assert bench.values("Sql") == ["aCc"]
+    for text in ("Answer || answer", "ANSWER"):
+        with pytest.raises(InvalidConfig, match=r"one name in SQL|has no column 'ANSWER'"):
+            bench.add("Bad", "code", code=text, language="SQL")
+
+
 def test_code_goes_on_under_the_names_in_its_text(bench: Bench) -> None:
     code(bench, "Py", "return data['A word']")
     before = bench.column("Py").config

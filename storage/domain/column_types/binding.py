@@ -38,13 +38,15 @@ class Binder:
     """Turns names of columns into ids and notes the edges; `find` knows titles and ids of the sheet.
     It returns (id, title).
 
-    `find_elsewhere` knows columns of other sheets by (table id, sheet id, column id), all as text.
+    `find_elsewhere` knows columns of other sheets by (table id, sheet id, column id), all as text;
+    `find_like` returns the id of the only column whose title is like a name but for the case of its letters.
     """
 
     find: Callable[[str], tuple[str, str] | None]
     find_elsewhere: Callable[[str, str, str], str | None] = lambda *_: None
     read_code: ReadCode = lambda *_: None
     read_blueprint: ReadTemplate | None = None
+    find_like: Callable[[str], str | None] = lambda _: None
     edges: list[Edge] = field(default_factory=list)
 
     def source(self, name: str, key: str, *, named: bool = False, **meta: Any) -> str:

@@ -29,12 +29,27 @@ def bind(config: dict[str, Any], binder: Binder) -> dict[str, Any]:
     reads = binder.read_code(language, config["code"])
     bound = {**config, "language": language}
     if "sources" in config:
-        return {**bound, "sources": binder.sources(config["sources"], named=True)}
-    if reads is None or reads.others:
+        bound = {**bound, "sources": binder.sources(config["sources"], named=True)}
+    elif reads is None or reads.others:
         raise InvalidConfig(_unknown(language, reads))
-    for title in reads.titles:
-        binder.source(title, "code", variable_name=title)
+    else:
+        for title in reads.titles:
+            # the names of SQL have no case
+            like = binder.find_like(title) if language == SQL and binder.find(title) is None else None
+            binder.source(like or title, "code", variable_name=title)
+    if language == SQL:
+        _check_names(binder)
     return bound
+
+
+def _check_names(binder: Binder) -> None:
+    """Raise InvalidConfig if one name of SQL would mean two columns."""
+    seen: dict[str, tuple[str, str]] = {}
+    for edge in binder.edges:
+        name = str(edge["config_meta"]["variable_name"])
+        other, column_id = seen.setdefault(name.lower(), (name, edge["column_id"]))
+        if column_id != edge["column_id"]:
+            raise InvalidConfig(f"config.code: {other!r} and {name!r} are one name in SQL, for two columns")
 
 
 def _unknown(language: str, reads: CodeReads | None) -> str:
