@@ -5,6 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from api.app import create_app
+from storage.domain.filters import FIELDS, OPERATORS
 from storage.domain.log_columns import LOG_COLUMNS, VIEWS
 from storage.settings import PREFIX, Settings
 
@@ -51,3 +52,15 @@ def views_table() -> str:
 def test_the_views_are_documented_as_they_are_promised() -> None:
     written = README.split("<!-- views -->\n")[1].split("\n<!-- /views -->")[0]
     assert written == views_table(), f"the table should be:\n{views_table()}"
+
+
+def test_the_table_of_filters_names_every_field_and_operator() -> None:
+    written = README.split("<!-- filters -->")[1].split("<!-- /filters -->")[0]
+    rows = re.findall(r"\| (\w+) \| (`.+?`) \| (`.+?`) \|", written)
+    named = {
+        kind: (re.findall(r"`(\w+)`", fields), re.findall(r"`(\w+)`", ops)) for kind, fields, ops in rows
+    }
+    assert named == {
+        kind: ([field for field, of in FIELDS.items() if of == kind], list(operators))
+        for kind, operators in OPERATORS.items()
+    }
