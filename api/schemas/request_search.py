@@ -119,7 +119,9 @@ class SearchAnswer(Answer):
     @classmethod
     def of(cls, found: FoundLogs, *, prompt_names: bool) -> "SearchAnswer":
         hidden = set() if prompt_names else {"prompt_name"}
+        # what is not set is not sent
         return cls(
+            success=True,
             items=[_item(row, hidden) for row in found.items],
             page=found.page,
             per_page=found.per_page,

@@ -21,6 +21,7 @@ def search(client: TestClient, *filters: dict[str, Any], **body: Any) -> dict[st
     answer = client.post(SEARCH, json={"filter_group": {"logic": "AND", "filters": list(filters)}} | body)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
+    assert set(found) == {"success", "items", "page", "per_page", "total", "pages", "as_of"}
     return found
 
 

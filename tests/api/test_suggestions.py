@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -10,11 +11,15 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from storage.domain.errors import RateLimited
 from storage.engine.schema import suggestion_calls
 from storage.log_flush import flush_logs
 from storage.log_index import index_logs
-from storage.store import Store
-from storage.workspaces import create_key
+from storage.settings import Settings
+from storage.store import Store, open_store
+from storage.suggestions import count_suggestion_call
+from storage.workspaces import create_key, find_key
+from tests.conftest import KEY
 from tests.logs import add_logs, chat
 
 PATH = "/api/public/v2/requests/suggestions"
@@ -177,3 +182,27 @@ def test_ten_calls_in_sixty_seconds_count_whatever_their_shape(client: TestClien
     assert (call(), call()) == (200, 429)
     at[0] = moment + timedelta(seconds=200)
     assert [call() for _ in range(11)] == [200] * 10 + [429]
+
+
+def test_the_limit_is_exact_for_calls_at_once_of_several_processes_and_after_a_restart(
+    settings: Settings, store: Store
+) -> None:
+    facts = find_key(store, KEY)
+    assert facts is not None
+    who = facts.principal
+    # stores of their own share no more than processes do
+    others = [open_store(settings) for _ in range(3)]
+
+    def call(at: int) -> bool:
+        try:
+            count_suggestion_call(others[at % 3], who)
+        except RateLimited:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(call, range(30))) == 10
+    for other in others:
+        other.close()
+    with pytest.raises(RateLimited):
+        count_suggestion_call(store, who)
