@@ -21,6 +21,8 @@ log = logging.getLogger("promptlake.api")
 # One random number a process and a count: unique, and cheaper than a random number a call.
 _PROCESS = os.urandom(4).hex()
 _EXCHANGES = itertools.count()
+# RFC 9745: since when; the endpoints of datasets and reports are older than this service
+DEPRECATION = (b"deprecation", b"@1767225600")
 _QUIET = frozenset({"/log-request", "/health"})
 
 
@@ -72,6 +74,8 @@ class _Exchange:
             self.status = message["status"]
             headers: list[tuple[bytes, bytes]] = list(message.get("headers", ()))
             headers.append((b"x-request-id", self.request_id.encode()))
+            if self._scope["state"].get("deprecated"):
+                headers.append(DEPRECATION)
             if self._body_left and self.status >= 400:  # noqa: PLR2004
                 await self._drain(DRAIN_BYTES // 2, DRAIN_IDLE_S)
                 self._closes = self._body_left

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from api.errors import BodyTimeout, UnsupportedMedia, error_body, status_of
 from storage.domain import errors as facts
+from storage.domain.drafts import DraftExists, NoDraft
 
 Fact = facts.PromptlakeError
 FactKind = type[Fact]
@@ -49,6 +50,8 @@ _EXAMPLES: dict[FactKind, Fact] = {
     facts.WrongColumnType: facts.WrongColumnType("Answer is computed: only text cells are written"),
     facts.DependencyCycle: facts.DependencyCycle("Answer reads Score, which reads Answer"),
     facts.Conflict: facts.Conflict("The name is taken"),
+    DraftExists: DraftExists("The dataset group has a draft: save or delete it first"),
+    NoDraft: NoDraft("The dataset group has no draft"),
     facts.ImportInProgress: facts.ImportInProgress("Another import writes this sheet"),
     facts.PayloadTooLarge: facts.PayloadTooLarge("The body is over 10485760 bytes"),
     facts.Invalid: facts.Invalid(_MISSING),

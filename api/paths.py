@@ -7,8 +7,11 @@ from uuid import UUID
 from api.routing import PathCheck
 from storage.cells import check_cell
 from storage.column_changes import get_column
+from storage.dataset_groups import get_group
+from storage.datasets import check_dataset
 from storage.deliveries import get_delivery
 from storage.domain.errors import NotFound
+from storage.domain.ids import is_hidden_id
 from storage.domain.keys import Principal
 from storage.folders import get_folder
 from storage.prompt_labels import check_label
@@ -28,10 +31,10 @@ def path_uuid(params: Mapping[str, str], name: str) -> UUID:
     """Return an id of the path.
 
     Raises:
-        NotFound: it is no UUID, so nothing has it.
+        NotFound: it is no UUID, or of a table that is none to clients, so nothing has it.
     """
     text = params[name]
-    if not _UUID.fullmatch(text):
+    if not _UUID.fullmatch(text) or is_hidden_id(UUID(text)):
         raise NotFound(f"No such {name.removesuffix('_id')}")
     return UUID(text)
 
@@ -64,6 +67,16 @@ def version_of(text: str) -> int | UUID:
     if not _UUID.fullmatch(text):
         raise NotFound("No such version")
     return UUID(text)
+
+
+def dataset_group_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {dataset_group_id}."""
+    get_group(store, who, path_number(params, "dataset_group_id"))
+
+
+def dataset_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {dataset_id}."""
+    check_dataset(store, who, path_number(params, "dataset_id"))
 
 
 def webhook_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:

@@ -72,8 +72,11 @@ class GuardedRoute(APIRoute):
         declared = cast("Needs", vars(self.endpoint)["__needs__"])
         reads = bool(_WITH_BODY & set(self.methods or ())) and not declared.streams_body
 
+        deprecated = bool(self.deprecated)
+
         async def guarded(request: Request) -> Response:
             service = service_of(request)
+            request.state.deprecated = deprecated
             key = await _key_in_body(request) if declared.key_in_body else key_of(request)
             if key is None and declared.bearer:
                 key = _bearer_of(request)

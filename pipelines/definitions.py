@@ -4,6 +4,7 @@ from dagster import Definitions, in_process_executor
 
 from pipelines.defs import (
     checks,
+    datasets,
     log_index,
     log_partitions,
     log_retention,
@@ -24,6 +25,7 @@ defs = Definitions(
         sheets.sheet_recalculation,
         sheet_upkeep.sheet_compactions,
         maintenance.swept_store,
+        datasets.dataset_versions,
         request_logs.request_log_segments,
         log_index.request_log_index,
         log_partitions.request_log_partitions,
@@ -41,6 +43,7 @@ defs = Definitions(
         sheets.import_job,
         sheets.recalculation_job,
         sheet_upkeep.upkeep_job,
+        datasets.dataset_job,
         request_logs.flush_job,
         log_index.index_job,
         log_partitions.compaction_job,

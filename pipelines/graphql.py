@@ -6,7 +6,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 from pipelines.home import LOCATION
-from pipelines.launches import SHEET_PARTITIONS, Launch
+from pipelines.launches import Launch
 
 _LAUNCH = """
 mutation(
@@ -78,7 +78,7 @@ class DagsterClient:
         }
         variables = {
             "repository": _REPOSITORY,
-            "partitions": SHEET_PARTITIONS,
+            "partitions": launch.partitions,
             "partition": launch.partition,
             "run": run,
         }

@@ -3,9 +3,10 @@
 import time
 
 from pipelines.work import Outcome, Report
+from storage.dataset_filters import write_filtered
 from storage.domain.errors import NotFound, PromptlakeError
 from storage.domain.imports import Imported, ImportRefused, ImportTarget
-from storage.domain.operations import IMPORT_REQUEST_LOGS, Operation
+from storage.domain.operations import DATASET_FILTER, IMPORT_REQUEST_LOGS, Operation
 from storage.file_imports import discard_segments, write_file
 from storage.history_imports import write_history
 from storage.import_commit import commit_import
@@ -45,6 +46,8 @@ def run_import(store: Store, no: int, attempt: int, run_id: str, report: Report)
 def _write(store: Store, operation: Operation, target: ImportTarget, progress: "_Progress") -> Imported:
     if operation.kind == IMPORT_REQUEST_LOGS:
         return write_history(store, operation, target, progress)
+    if operation.kind == DATASET_FILTER:
+        return write_filtered(store, operation, target, progress)
     return write_file(store, operation, target, progress)
 
 

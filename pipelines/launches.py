@@ -4,27 +4,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from storage.domain.operations import IMPORTS, RECALCULATE, Operation
+from storage.domain.datasets import group_id_of
+from storage.domain.operations import DATASETS, IMPORTS, RECALCULATE, Operation
 
-IMPORT_JOB = "import_sheet"
-RECALCULATION_JOB = "recalculate_sheet"
-SHEET_ASSET = "sheet_snapshots"
-RECALCULATION_ASSET = "sheet_recalculation"
-SHEET_PARTITIONS = "sheets"
+IMPORT_JOB, RECALCULATION_JOB, DATASET_JOB = "import_sheet", "recalculate_sheet", "write_dataset"
+SHEET_ASSET, RECALCULATION_ASSET = "sheet_snapshots", "sheet_recalculation"
+DATASET_ASSET = "dataset_versions"
+SHEET_PARTITIONS, DATASET_PARTITIONS = "sheets", "dataset_groups"
 OUTBOX_SENSOR = "outbox"
 
-_JOBS = {**dict.fromkeys(IMPORTS, IMPORT_JOB), RECALCULATE: RECALCULATION_JOB}
-_ASSETS = {IMPORT_JOB: SHEET_ASSET, RECALCULATION_JOB: RECALCULATION_ASSET}
+_JOBS = {
+    **dict.fromkeys(IMPORTS, IMPORT_JOB),
+    RECALCULATE: RECALCULATION_JOB,
+    **dict.fromkeys(DATASETS, DATASET_JOB),
+}
+_ASSETS = {IMPORT_JOB: SHEET_ASSET, RECALCULATION_JOB: RECALCULATION_ASSET, DATASET_JOB: DATASET_ASSET}
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One attempt at an operation, in Dagster's words. Tags carry ids only, never content."""
+    """One attempt at an operation, in Dagster's words. Tags carry ids only, never content.
+
+    `partition` is a key of the dynamic partitions named `partitions`.
+    """
 
     operation_no: int
     attempt: int
     job: str
     run_key: str
+    partitions: str
     partition: str
     run_config: dict[str, Any]
     tags: dict[str, str]
@@ -34,25 +42,35 @@ def launch_of(operation: Operation, sheet_id: str) -> Launch:
     """Spell the launch of an operation's current attempt on a sheet (its public id)."""
     job = _JOBS[operation.kind]
     config = {"operation_no": operation.no, "attempt": operation.attempt}
+    partitions, partition, tag = _place(operation, sheet_id)
     return Launch(
         operation_no=operation.no,
         attempt=operation.attempt,
         job=job,
         run_key=operation.run_key,
-        partition=sheet_id,
+        partitions=partitions,
+        partition=partition,
         run_config={"ops": {_ASSETS[job]: {"config": config}}},
         tags={
             "operation_id": operation.id,
             "workspace_id": str(operation.workspace_id),
-            "sheet_id": sheet_id,
+            tag: partition,
             "kind": operation.kind,
             "lane": operation.lane,
-            "dagster/partition": sheet_id,
+            "dagster/partition": partition,
             # Dagster holds a key for used only by runs that carry both of these.
             "dagster/run_key": operation.run_key,
             "dagster/sensor_name": OUTBOX_SENSOR,
         },
     )
+
+
+def _place(operation: Operation, sheet_id: str) -> tuple[str, str, str]:
+    """Return the dynamic partitions, the key among them, and the tag that names what it is the id of."""
+    group_id = group_id_of(operation)
+    if group_id is not None:
+        return DATASET_PARTITIONS, str(group_id), "dataset_group_id"
+    return SHEET_PARTITIONS, sheet_id, "sheet_id"
 
 
 def attempt_of(run_config: Mapping[str, Any]) -> tuple[int, int] | None:

@@ -2,13 +2,26 @@
 
 from collections.abc import Mapping
 
+from pipelines.drafts import run_draft
 from pipelines.imports import run_import
 from pipelines.recalculation import run_recalculation
 from pipelines.work import Work
-from storage.domain.operations import IMPORT_FILE, IMPORT_REQUEST_LOGS, RECALCULATE
+from storage.domain.operations import (
+    DATASET_COPY,
+    DATASET_FILE,
+    DATASET_FILTER,
+    DATASET_SAVE,
+    IMPORT_FILE,
+    IMPORT_REQUEST_LOGS,
+    RECALCULATE,
+)
 
 WORK: Mapping[str, Work] = {
     IMPORT_FILE: run_import,
     IMPORT_REQUEST_LOGS: run_import,
     RECALCULATE: run_recalculation,
+    DATASET_FILE: run_import,
+    DATASET_FILTER: run_import,
+    DATASET_COPY: run_draft,
+    DATASET_SAVE: run_draft,
 }

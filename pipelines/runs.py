@@ -59,8 +59,11 @@ class Runs:
         self._closed.set()
         self._threads.shutdown(cancel_futures=True)
 
-    def launch_soon(self, operation: Operation, sheet_id: str) -> None:
-        """Launch a queued operation's run, on another thread; returns at once and never fails."""
+    def launch_soon(self, operation: Operation, sheet_id: str = "") -> None:
+        """Launch a queued operation's run, on another thread; returns at once and never fails.
+
+        `sheet_id` names the partition of an operation on a sheet that clients see.
+        """
         if not self._closed.is_set() and self._pending.acquire(blocking=False):
             self._threads.submit(self._launch, launch_of(operation, sheet_id))
 

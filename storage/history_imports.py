@@ -116,16 +116,23 @@ def write_history(store: Store, operation: Operation, target: ImportTarget, repo
         ImportRefused: no request matches.
         Unavailable: the disk is full.
     """
+    spec = HistorySpec.from_json(operation.spec["history"])
+    return write_requests(store, operation.workspace_id, spec, target, report)
+
+
+def write_requests(
+    store: Store, workspace_id: int, spec: HistorySpec, target: ImportTarget, report: Report
+) -> Imported:
+    """As `write_history`, for what a specification asks of a workspace's logs."""
     # brings pyarrow, which the process that only starts imports does not need
     from storage.engine.segment_sink import SegmentSink  # noqa: PLC0415
 
-    spec = HistorySpec.from_json(operation.spec["history"])
     most = MOST_REQUESTS if spec.limit is None else spec.limit
     columns = history_columns(spec)
     read = 0
     with (
         SegmentSink(store.data, target.sheet_id, store.new_id) as sink,
-        closing(_exchanges(store, operation.workspace_id, spec, most + 1)) as batches,
+        closing(_exchanges(store, workspace_id, spec, most + 1)) as batches,
     ):
         for batch in batches:
             read += len(batch)

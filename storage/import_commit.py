@@ -8,7 +8,7 @@ from storage.domain.columns import Column, match_titles, ranks_after
 from storage.domain.errors import CommitConflict
 from storage.domain.imports import Imported, check_imported, imported_parts, source_of
 from storage.domain.manifests import Manifest
-from storage.domain.operations import Operation
+from storage.domain.operations import IMPORTS, Operation
 from storage.domain.sheets import Sheet, is_untouched
 from storage.domain.versions import Delta, columns_added, columns_deleted
 from storage.engine.catalog import Connection
@@ -95,9 +95,15 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
             now=now,
         )
         touch_table(connection, sheet.table_no, now)
-        _audit(connection, operation, sheet, imported, now)
+        if operation.kind in IMPORTS:
+            _audit(connection, operation, sheet, imported, now)
         record_import_succeeded(
-            connection, store, operation, rows_added=imported.row_count, row_count=manifest.row_count
+            connection,
+            store,
+            operation,
+            rows_added=imported.row_count,
+            row_count=manifest.row_count,
+            version_number=number,
         )
         after = find_sheet_by_no(connection, sheet.no)
     if after is None:

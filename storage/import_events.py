@@ -1,8 +1,9 @@
-"""Events of imports into sheets, recorded in the transaction that ends the operation."""
+"""What else the end of an import changes, in its transaction: its event, or a dataset group's draft."""
 
 from typing import Any
 
-from storage.domain.operations import IMPORT_FILE, IMPORT_REQUEST_LOGS, Operation
+from storage.dataset_outcomes import fail_draft, finish_draft
+from storage.domain.operations import DATASETS, IMPORT_FILE, IMPORT_REQUEST_LOGS, Operation
 from storage.domain.webhooks import EventType
 from storage.engine.catalog import Connection
 from storage.engine.rows.operations import find_operation_by_no, find_written
@@ -20,15 +21,26 @@ _FAILED: dict[str, EventType] = {
 
 
 def record_import_succeeded(
-    connection: Connection, store: Store, operation: Operation, *, rows_added: int, row_count: int
+    connection: Connection,
+    store: Store,
+    operation: Operation,
+    *,
+    rows_added: int,
+    row_count: int,
+    version_number: int,
 ) -> None:
-    """Record that an import's rows are in its sheet; `row_count` is the sheet's."""
+    """Record that an import's rows are in its sheet; `row_count` and `version_number` are the sheet's."""
+    if operation.kind in DATASETS:
+        finish_draft(connection, store, operation, sheet_version=version_number)
+        return
     _record(connection, store, operation, _SUCCEEDED, {"rows_added": rows_added, "row_count": row_count})
 
 
 def record_import_failed(connection: Connection, store: Store, operation_no: int, message: str) -> None:
     """Record that an import failed or was cancelled; an operation of another kind makes no event."""
     operation = find_operation_by_no(connection, operation_no)
+    if operation is not None and operation.kind in DATASETS:
+        fail_draft(connection, store, operation, message)
     if operation is not None and operation.kind in _FAILED:
         _record(connection, store, operation, _FAILED, {"error_message": message})
 

@@ -83,7 +83,7 @@ def _restore(
     state = store.snapshots.get(connection, source.snapshot_no)
     new = commit_again(connection, head, state, next_row_no=sheet.next_row_no, now=now)
     mark_elsewhere(connection, store, new, now)
-    _restore_columns(connection, store, select_columns(connection, sheet.no), source.structure, sheet)
+    restore_columns(connection, store, select_columns(connection, sheet.no), source.structure, sheet)
     update_sheet(connection, sheet.no, {"title": source.structure.title})
     after = require_sheet(connection, who, sheet.table_id, sheet.id)
     if after.head_no != new.no:
@@ -101,7 +101,7 @@ def _restore(
     )
 
 
-def _restore_columns(
+def restore_columns(
     connection: Connection, store: Store, now_there: list[Column], structure: Structure, sheet: Sheet
 ) -> None:
     """Bring columns back as they stood; those that came later go."""

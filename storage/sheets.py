@@ -106,8 +106,12 @@ def add_sheet(
     title: str,
     index: int | None,
     blank: bool,
+    told: bool = True,
 ) -> Sheet:
-    """Add a sheet with its version 1: blank (Column A, one empty row), or bare, to be imported into."""
+    """Add a sheet with its version 1: blank (Column A, one empty row), or bare, to be imported into.
+
+    `told`: an audit entry tells of it; not of a sheet that is none to clients.
+    """
     now = store.now()
     at = place_index(index, count_sheets(connection, table_no))
     shift_sheets(connection, table_no, at)
@@ -147,7 +151,8 @@ def add_sheet(
         now=now,
     )
     touch_table(connection, table_no, now)
-    record_audit(connection, store, who, action="create", kind="sheet", entity_id=sheet.id)
+    if told:
+        record_audit(connection, store, who, action="create", kind="sheet", entity_id=sheet.id)
     return sheet
 
 

@@ -22,6 +22,7 @@ from dagster import (
     sensor,
 )
 
+from pipelines.defs.datasets import dataset_job, dataset_partitions
 from pipelines.defs.sheets import import_job, recalculation_job, sheet_partitions
 from pipelines.home import worker_is_reachable
 from pipelines.launches import OUTBOX_SENSOR, attempt_of, launch_of
@@ -30,6 +31,8 @@ from storage import operations
 from storage.domain.operations import QUEUED, Operation
 from storage.store import Store
 
+OPERATION_JOBS = [import_job, recalculation_job, dataset_job]
+PARTITIONS = [sheet_partitions, dataset_partitions]
 # The API launches at once after its commit; the net must not race it.
 GRACE = timedelta(seconds=3)
 # A tick costs the daemon some 30 ms whatever it finds, and nothing waits for one while the API launches.
@@ -39,7 +42,7 @@ _SELDOM_S = 60
 
 @sensor(
     name=OUTBOX_SENSOR,
-    jobs=[import_job, recalculation_job],
+    jobs=OPERATION_JOBS,
     minimum_interval_seconds=_OFTEN_S,
     default_status=DefaultSensorStatus.RUNNING,
     description="Launches every queued operation that has no live run; settles those whose run has ended.",
@@ -66,11 +69,12 @@ def _launches(store: Store, lost: list[Operation]) -> SensorResult:
         )
         for launch in launches
     ]
-    partitions = sorted({launch.partition for launch in launches})
-    return SensorResult(
-        run_requests=requests,
-        dynamic_partitions_requests=[sheet_partitions.build_add_request(partitions)],
-    )
+    partitions = [
+        definition.build_add_request(keys)
+        for definition in PARTITIONS
+        if (keys := sorted({one.partition for one in launches if one.partitions == definition.name}))
+    ]
+    return SensorResult(run_requests=requests, dynamic_partitions_requests=partitions)
 
 
 def _needs_run(instance: DagsterInstance, store: Store, operation: Operation) -> bool:
@@ -97,7 +101,7 @@ def _find_run(instance: DagsterInstance, operation: Operation) -> DagsterRun | N
 
 @run_failure_sensor(
     name="failed_runs",
-    monitored_jobs=[import_job, recalculation_job],
+    monitored_jobs=OPERATION_JOBS,
     minimum_interval_seconds=_SELDOM_S,
     default_status=DefaultSensorStatus.RUNNING,
     description="Tells an operation that its run failed, also one that the outbox no longer looks at.",
@@ -110,7 +114,7 @@ def failed_runs(context: RunFailureSensorContext) -> None:
 @run_status_sensor(
     name="canceled_runs",
     run_status=DagsterRunStatus.CANCELED,
-    monitored_jobs=[import_job, recalculation_job],
+    monitored_jobs=OPERATION_JOBS,
     minimum_interval_seconds=_SELDOM_S,
     default_status=DefaultSensorStatus.RUNNING,
     description="Tells an operation that its run was canceled.",

@@ -45,7 +45,7 @@ def sheet_snapshots(
     context: AssetExecutionContext, config: OperationConfig, store: StoreResource
 ) -> MaterializeResult[None]:
     """Write a sheet's next snapshot."""
-    return _operate(context, config, store)
+    return write_by_operation(context, config, store)
 
 
 @asset(
@@ -59,14 +59,15 @@ def sheet_recalculation(
     context: AssetExecutionContext, config: OperationConfig, store: StoreResource
 ) -> MaterializeResult[None]:
     """Compute the cells that an operation asks for."""
-    return _operate(context, config, store)
+    return write_by_operation(context, config, store)
 
 
-def _operate(
+def write_by_operation(
     context: AssetExecutionContext, config: OperationConfig, store: StoreResource
 ) -> MaterializeResult[None]:
+    """Do the work of an operation, and tell of it."""
     if not context.has_partition_key:
-        raise ValueError("A sheet is written by an operation: launch it with its partition.")
+        raise ValueError("It is written by an operation: launch it with its partition.")
     opened = store.open()
     attempt = reopen(opened, config.operation_no, config.attempt, context.run.parent_run_id)
     outcome = run_operation(WORK, opened, config.operation_no, attempt, context.run_id, context.log.info)

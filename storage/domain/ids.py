@@ -69,3 +69,18 @@ def _pack(bits: int) -> UUID:
 def _unpack(value: UUID) -> int:
     number = value.int
     return ((number >> 80) << 74) | (((number >> 64) & 0xFFF) << 62) | (number & ((1 << 62) - 1))
+
+
+_VERSION_BITS = 0xF << 76
+
+
+def hidden_id(minted: UUID) -> UUID:
+    """Make the id of a table that keeps rows of datasets or reports: a UUID of no version.
+
+    Such a table is none to clients; by its form its id is unknown wherever one of theirs is read.
+    """
+    return UUID(int=minted.int & ~_VERSION_BITS)
+
+
+def is_hidden_id(table_id: UUID) -> bool:
+    return not table_id.int & _VERSION_BITS

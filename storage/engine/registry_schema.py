@@ -95,12 +95,78 @@ workflow_labels = sa.Table(
 ab_tests = _placed("ab_tests", sa.Column("content", sa.JSON, nullable=False))
 input_variable_sets = _placed("input_variable_sets", sa.Column("content", sa.JSON, nullable=False))
 
-# The groups that dataset versions belong to; the group lies in a folder, not its versions.
-dataset_groups = _placed("dataset_groups")
+# The groups that dataset versions belong to; the group lies in a folder, not its versions. `sheet_no` is the
+# sheet that keeps its rows: each version of the group is a version of that sheet, the draft is its head.
+dataset_groups = _placed("dataset_groups", sa.Column("sheet_no", INTEGER))
+
+# Versions and the draft, which has the number -1 and a state of `storage.domain.drafts`.
+datasets = sa.Table(
+    "datasets",
+    metadata,
+    id_column(),
+    workspace_column(),
+    sa.Column("dataset_group_id", sa.ForeignKey("dataset_groups.id"), nullable=False),
+    sa.Column("version_number", sa.Integer, nullable=False),
+    # the group's name, so that a page by name reads one index
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("state", sa.String(16)),
+    # the work that the draft waits for
+    sa.Column("operation_no", INTEGER),
+    # the version of the group's sheet that holds the rows; null: a draft
+    sa.Column("sheet_version", sa.Integer),
+    sa.Column("column_names", sa.JSON, nullable=False),
+    sa.Column("row_count", sa.BigInteger, nullable=False),
+    sa.Column("filter_params", sa.JSON(none_as_null=True)),
+    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
+    time_column("created_at"),
+    time_column("updated_at"),
+    time_column("deleted_at", nullable=True),
+    **NEVER_REUSED,
+)
+sa.Index(
+    "uq_datasets_draft",
+    datasets.c.dataset_group_id,
+    unique=True,
+    sqlite_where=sa.text("version_number = -1"),
+    postgresql_where=sa.text("version_number = -1"),
+)
+# numbers of deleted versions are not given again
+sa.Index(
+    "uq_datasets_version",
+    datasets.c.dataset_group_id,
+    datasets.c.version_number,
+    unique=True,
+    sqlite_where=sa.text("version_number > 0"),
+    postgresql_where=sa.text("version_number > 0"),
+)
+# One for each order of E25, as for workflows.
+for _sort in ("id", "created_at", "updated_at", "name"):
+    _rest = [
+        name
+        for name in ("id", "created_at", "updated_at", "dataset_group_id", "user_id", "deleted_at")
+        if name != _sort
+    ]
+    sa.Index(
+        f"ix_datasets_by_{_sort}",
+        datasets.c.workspace_id,
+        datasets.c[_sort],
+        *(datasets.c[name] for name in _rest),
+    )
+
+# What a dataset's filter names: `kind` is prompt, prompt_version or prompt_label.
+dataset_links = sa.Table(
+    "dataset_links",
+    metadata,
+    sa.Column("kind", sa.String(16), primary_key=True),
+    sa.Column("entity_id", INTEGER, primary_key=True),
+    sa.Column("dataset_id", sa.ForeignKey("datasets.id"), primary_key=True),
+)
 # A pipeline and its runs; runs name the pipeline as their parent, and may share a name.
 reports = _placed(
     "reports",
     sa.Column("dataset_group_id", sa.ForeignKey("dataset_groups.id"), index=True),
     sa.Column("parent_id", INTEGER, sa.ForeignKey("reports.id"), index=True),
+    # the dataset that it reads; of a pipeline the default one
+    sa.Column("dataset_id", INTEGER),
     unique_name=False,
 )

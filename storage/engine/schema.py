@@ -153,6 +153,8 @@ tables = sa.Table(
     _workspace(),
     sa.Column("title", sa.String(255), nullable=False),
     sa.Column("folder_id", sa.ForeignKey("folders.id")),
+    # it keeps rows of a dataset group or of a report, and is no table to clients
+    sa.Column("hidden", sa.Boolean, nullable=False, server_default=sa.false()),
     _time("created_at"),
     _time("updated_at"),
     _time("deleted_at", nullable=True),

@@ -27,6 +27,17 @@ AUDIT = "/api/public/v2/audit"
 BLUEPRINT = {"type": "completion", "content": [{"type": "text", "text": "Say {x}"}]}
 HOOK = {"url": "https://93.184.215.14/", "event_types": ["report_finished"]}
 
+
+def _group(client: TestClient) -> int:
+    return int(MAKERS["dataset_group_id"](client, {}))
+
+
+def _group_with_draft(client: TestClient, **more: Any) -> dict[str, Any]:
+    group = _group(client)
+    MAKERS["dataset_id"](client, {"dataset_group_id": str(group)})
+    return {"dataset_group_id": group, **more}
+
+
 # What a call that succeeds sends, by method and path, or what makes that; None: no body.
 BODIES: dict[str, Any] = {
     "delete /api/public/v2/requests/{request_id}": None,
@@ -46,6 +57,24 @@ BODIES: dict[str, Any] = {
     "delete /rest/ab-tests/{ab_test_id}": None,
     "post /rest/input-variable-sets": {"name": "fresh", "content": {}},
     "delete /rest/input-variable-sets/{input_variable_set_id}": None,
+    "post /api/public/v2/dataset-groups": {"name": "fresh"},
+    "patch /api/public/v2/dataset-groups/{dataset_group_id}": {"name": "renamed"},
+    "delete /api/public/v2/dataset-groups/{dataset_group_id}": None,
+    "post /api/public/v2/dataset-versions/from-file": lambda client: {
+        "dataset_group_id": _group(client),
+        "file_name": "a.csv",
+        "file_content_base64": "YQ0KMQ0K",
+    },
+    "post /api/public/v2/dataset-versions/from-filter-params": lambda client: {
+        "dataset_group_id": _group(client),
+        "filter_group": {},
+    },
+    "post /api/public/v2/dataset-versions/create-draft": lambda client: {"dataset_group_id": _group(client)},
+    "post /api/public/v2/dataset-versions/save-draft": _group_with_draft,
+    "post /api/public/v2/dataset-versions/add-rows": lambda client: _group_with_draft(
+        client, rows=[{"a": 1}]
+    ),
+    "delete /api/public/v2/datasets/{dataset_id}": None,
     "post /rest/prompt-templates": {
         "prompt_template": {"prompt_name": "fresh"},
         "prompt_version": {"prompt_template": BLUEPRINT},

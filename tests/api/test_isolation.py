@@ -113,6 +113,16 @@ def _document(path: str) -> Maker:
     return make
 
 
+def _dataset_group(client: TestClient, _ids: Ids) -> int:
+    answer = client.post("/api/public/v2/dataset-groups", json={"name": f"{uuid4()}"})
+    return answer.json()["dataset_group"]["id"]
+
+
+def _dataset(client: TestClient, ids: Ids) -> int:
+    body = {"dataset_group_id": int(ids["dataset_group_id"])}
+    return client.post("/api/public/v2/dataset-versions/create-draft", json=body).json()["draft_dataset_id"]
+
+
 # In order: a later one may use the ids of those before it.
 MAKERS: dict[str, Maker] = {
     "identifier": _prompt,
@@ -131,6 +141,8 @@ MAKERS: dict[str, Maker] = {
     "workflow": _workflow,
     "ab_test_id": _document("/rest/ab-tests"),
     "input_variable_set_id": _document("/rest/input-variable-sets"),
+    "dataset_group_id": _dataset_group,
+    "dataset_id": _dataset,
 }
 
 

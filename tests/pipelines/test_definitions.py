@@ -18,6 +18,7 @@ from pipelines.defs.webhooks import overdue_webhooks
 from storage.store import Store
 
 FOUND = """\
+asset dataset_versions [dataset_groups]
 asset request_log_index
 asset request_log_partitions [log_days]
 asset request_log_retention
@@ -46,6 +47,7 @@ job summarize_request_logs
 job sweep
 job verify_segments
 job webhooks
+job write_dataset
 schedule check_request_logs_hourly 5 * * * *
 schedule forget_request_logs_daily 40 2 * * *
 schedule retention_daily 10 3 * * *

@@ -57,7 +57,7 @@ _PLACES = {
     EntityType.REPORT: _Place(reports),
     EntityType.AB_TEST: _Place(ab_tests),
     EntityType.INPUT_VARIABLE_SET: _Place(input_variable_sets),
-    EntityType.TABLE: _Place(tables, name="title", no="no"),
+    EntityType.TABLE: _Place(tables, name="title", no="no", only=tables.c.hidden.is_(False)),
 }
 
 

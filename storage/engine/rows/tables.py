@@ -56,7 +56,7 @@ def select_tables(
     limit: int,
 ) -> list[Table]:
     """List tables by number, beyond `after`; `name` is any part of the title, in any case."""
-    where = (tables.c.workspace_id == workspace_id) & _LIVE
+    where = (tables.c.workspace_id == workspace_id) & _LIVE & tables.c.hidden.is_(False)
     if folder_id is not None:
         where &= tables.c.folder_id == folder_id
     if name is not None:
