@@ -1,9 +1,10 @@
-"""Engines of computed columns over a chunk of values, each with the bare engine on the same rows.
+"""Engines of computed columns: over a chunk of values beside the bare engine, and whole columns of a sheet.
 
 Rates are rows a second of CPU time, of this process and of the sandbox worker together.
 """
 
 import json
+import resource
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,11 @@ from storage.domain.blueprints import Text
 from storage.domain.results import Chunk, Values
 from storage.engine.sandbox.pool import Pool
 from storage.sandbox import code_of
+from storage.settings import Settings
+from storage.store import opened
+from storage.workspaces import bootstrap, find_key
 from tests.bench.measure import Bench
+from tests.recalculating import Bench as Sheet
 
 _IDS = (UUID(int=1), UUID(int=2))
 _PYTHON = (
@@ -38,6 +43,13 @@ _JAVASCRIPT = (
 _SQL = "upper(text) || ' ' || (num * 2)"
 _JINJA2 = "Hello {{ text }}, {% if num > 5 %}many{% else %}few{% endif %}: {{ num }}"
 _F_STRING = "Hello {text}, {num} of many"
+_CONFIGS: Sequence[tuple[str, int, str, Mapping[str, Any]]] = (
+    ("PYTHON", 100_000, "code", {"code": _PYTHON}),
+    ("JAVASCRIPT", 30_000, "code", {"code": _JAVASCRIPT, "language": "JAVASCRIPT"}),
+    ("SQL", 400_000, "code", {"code": _SQL, "language": "SQL"}),
+    ("score", 500_000, "score", {"sources": ["num", "num"], "metric": "absolute_numeric_distance"}),
+)
+_KEY = "bench-of-engines-0123456789abcdef0123"
 
 
 @dataclass
@@ -65,6 +77,38 @@ def run(bench: Bench) -> None:
             _report(bench, metric, 500_000, rows, seconds, yard)
     finally:
         pool.close()
+    _columns(bench)
+
+
+def _columns(bench: Bench) -> None:
+    """Compute columns of a sheet as a run does, from its segments to committed ones."""
+    rows = bench.sized(1_000_000, 2_000)
+    settings = Settings(home=bench.folder, api_key=_KEY)
+    with opened(settings) as store:
+        bootstrap(store)
+        facts = find_key(store, _KEY)
+        if facts is None:
+            raise RuntimeError("the first key is not known")
+        held = [[number, f"hello world how are you {number}"] for number in range(rows)]
+        sheet = Sheet(store, facts.principal, ["num", "text"], held)
+        for title, aim, kind, config in _CONFIGS:
+            operation = sheet.add(title, kind, **config).operation
+            before = _all_cpu()
+            sheet.run(operation)
+            rate = round(rows / (_all_cpu() - before))
+            bench.report(
+                f"{title} column, segment to committed segment, rows a second of CPU",
+                rows=rows,
+                rate=rate,
+                target=aim,
+                met=None if bench.quick else rate >= aim,
+            )
+
+
+def _all_cpu() -> float:
+    """CPU seconds of this process and of the workers that have ended: one ends with its operation."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + ended.ru_utime + ended.ru_stime
 
 
 def _report(bench: Bench, name: str, aim: int, rows: int, seconds: float, bare: float) -> None:

@@ -48,6 +48,8 @@ def _error(failure: Any, count: int) -> tuple[int, CellError]:
 def _drop_unsound(body: bytes, values: list[Any], errors: dict[int, CellError]) -> None:
     """Take out what no reader of the cell could be given: half surrogate pairs, nesting without end."""
     surrogates = b"\\ud" in body or b"\\uD" in body or b"\xed" in body
+    if not surrogates and not {list, dict} & set(map(type, values)):
+        return
     for at, value in enumerate(values):
         kind = type(value)
         if kind in {list, dict} and not _is_shallow(value):
