@@ -15,10 +15,10 @@ from storage.domain.words import MOST_QUERY_CHARS
 _EVERY_OPERATOR = tuple(dict.fromkeys(operator for some in OPERATORS.values() for operator in some))
 
 
-class FilterShape(BaseModel):
+class Filter(BaseModel):
     """One filter; which operators a field takes, and what value, stands in the table of the README."""
 
-    model_config = ConfigDict(title="Filter", extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     field: Annotated[
         str,
@@ -36,11 +36,10 @@ class FilterShape(BaseModel):
     ] = None
 
 
-class FilterGroupShape(BaseModel):
+class FilterGroup(BaseModel):
     """Filters and groups of which all (AND) or any (OR) must match; an empty group matches all logs."""
 
     model_config = ConfigDict(
-        title="FilterGroup",
         extra="forbid",
         json_schema_extra={
             "examples": [
@@ -62,7 +61,7 @@ class FilterGroupShape(BaseModel):
     )
 
     logic: Literal["AND", "OR"] = "AND"
-    filters: list[Union[FilterShape, "FilterGroupShape"]] = Field(default_factory=list)
+    filters: list[Union[Filter, "FilterGroup"]] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class _GroupAt:
     def __get_pydantic_json_schema__(
         self, _schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return handler(FilterGroupShape.__pydantic_core_schema__)
+        return handler(FilterGroup.__pydantic_core_schema__)
 
     def _read(self, value: Any) -> AskedGroup:
         group = parse_filter_group(value, self._loc)

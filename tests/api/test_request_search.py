@@ -241,5 +241,5 @@ def test_sums_are_by_day_and_model_and_in_all(client: TestClient, made: list[int
 
 def test_the_document_names_fields_and_operators(client: TestClient) -> None:
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
-    spelled = json.dumps(schemas["FilterGroupShape"]) + json.dumps(schemas["FilterShape"])
+    spelled = json.dumps(schemas["FilterGroup"]) + json.dumps(schemas["Filter"])
     assert all(word in spelled for word in ("input_variable_keys", "key_not_equals", "nested_key", "AND"))

@@ -53,3 +53,22 @@ def test_history_without_a_match_fails_and_says_so(stack: Stack) -> None:
     started = Import(stack, table_id, made["sheet"]["id"], made["operation_id"])
     assert started.wait("succeeded", "failed")["error_message"] == "No requests matched"
     assert started.row_count() == 0
+
+
+def test_what_a_search_finds_is_added_to_a_sheet_in_its_order(stack: Stack) -> None:
+    ids = [
+        stack.api.post("/log-request", json=exchange(f"zebra {n}?") | {"price": n}).json()["id"]
+        for n in (2, 3, 1)
+    ]
+    table = stack.api.post(TABLES, json={}).json()["table"]
+    (sheet_id,) = table["sheet_row_counts"]
+    url = f"{TABLES}/{table['id']}/sheets/{sheet_id}"
+    group = {"filters": [{"field": "cost", "operator": "gte", "value": "2"}]}
+    body = {"filter_group": group, "q": "ZEBRA", "sort_by": "cost", "sort_order": "desc"}
+    asked = stack.api.post(f"{url}/imports/request-logs", json=body)
+    assert asked.status_code == 202
+    started = Import(stack, table["id"], sheet_id, asked.json()["operation_id"])
+    assert started.wait("succeeded", "failed")["rows_added"] == 2
+    page = stack.api.get(f"{url}/rows").json()
+    first = page["columns"][0]["id"]
+    assert [row["cells"][first]["value"] for row in page["data"]] == [ids[1], ids[0]]
