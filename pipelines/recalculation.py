@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.columns.hashing import config_digest
 from pipelines.columns.protocol import EngineUnavailable, RunContext, Runner, RunnerKind
@@ -19,13 +19,21 @@ from storage.domain.recalculations import DONE, Recalculation, Task
 from storage.domain.results import ENGINE_UNAVAILABLE, MISSING_SOURCE, Answers, CellError
 from storage.operations import ClaimRefused, claim
 from storage.recalculation_commit import Gathered
-from storage.recalculation_jobs import Block, Job, blocks, get_recalculation_of, is_turn, open_job
+from storage.recalculation_jobs import (
+    Block,
+    Job,
+    blocks,
+    get_recalculation_of,
+    is_turn,
+    is_unchanged,
+    open_job,
+)
 from storage.recalculation_progress import (
     complete_recalculation,
     keep_answers,
     kept_answers,
+    note_task,
     principal_of,
-    skip_task,
     stop_at_budget,
     tell,
 )
@@ -91,10 +99,16 @@ def _compute_column(run: _Run, found: Recalculation, task: Task) -> bool:
     started = time.monotonic()
     job = open_job(run.store, run.operation, found.wanted, task)
     if job is None:
-        skip_task(run.store, run.operation, task)
+        tried = task.completed + task.failed
+        note_task(run.store, run.operation, replace(task, cell_count=tried, state=DONE))
         return True
     kind = run.runners.get(job.column.type)
-    with Gathered(run.store, job) as gathered:
+    digest = "" if kind is None else config_digest(job.column, kind.engine(job.column))
+    if kind is not None and is_unchanged(run.store, job, digest):
+        same = replace(task, cell_count=job.visited, completed=job.visited, cached=job.visited, state=DONE)
+        note_task(run.store, run.operation, same)
+        return True
+    with Gathered(run.store, job, digest) as gathered:
         spent = sum(one.price for one in found.tasks if one.state == DONE)
         column = _Column(run, job, gathered, kind, started, spent)
         stopped = column.compute()
@@ -157,7 +171,7 @@ class _Column:
         kind, job, store = self._kind, self._job, self._run.store
         if kind is None:
             raise ValueError("a runner without a kind")
-        digest = config_digest(job.column, kind.engine(job.column))
+        digest = self._gathered.digest
         kept = kept_answers(store, job) if kind.keeps else {}
 
         def told(piece: Answers, places: Sequence[int], hashes: Sequence[str]) -> bool:

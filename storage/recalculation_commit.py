@@ -15,20 +15,28 @@ from storage.domain.recalculations import DONE, Task
 from storage.domain.relaid import Piece, with_results
 from storage.domain.staleness import MOST_ROWS_ONE_BY_ONE, Rows
 from storage.engine.catalog import Connection
+from storage.engine.column_frames import standing_notes
 from storage.engine.result_blocks import changed_places, entries, kept_entries, segment_rows
 from storage.engine.result_writer import ResultWriter
 from storage.engine.rows.columns import find_column_by_no
 from storage.engine.rows.operations import update_owned
-from storage.engine.rows.recalculations import delete_kept, find_recalculation_by_no, update_tasks
+from storage.engine.rows.recalculations import (
+    delete_kept,
+    find_recalculation_by_no,
+    set_fingerprint,
+    update_tasks,
+)
 from storage.engine.rows.segments import insert_segments
 from storage.engine.rows.sheets import find_sheet_by_no
 from storage.engine.rows.stale_marks import select_marked_rows
-from storage.engine.sheet_rows import read_columns
+from storage.engine.sheet_rows import Written, read_columns
 from storage.engine.snapshots import Snapshot, commit, insert_patch
 from storage.operations import ClaimRefused
 from storage.recalculation_jobs import Block, Job, own_frame
 from storage.staleness import mark_dependents
 from storage.store import Store
+
+_FEW_ROWS = 100
 
 
 @dataclass(slots=True)
@@ -46,6 +54,7 @@ class Gathered(AbstractContextManager["Gathered"]):
 
     store: Store
     job: Job
+    digest: str = ""
     counts: _Counts = field(default_factory=_Counts)
     _held: list[tuple[Block, Computed]] = field(default_factory=list)
     _tried: int = 0
@@ -96,15 +105,29 @@ class Gathered(AbstractContextManager["Gathered"]):
     def _write(self, writer: ResultWriter, block: Block, computed: Computed) -> None:
         own = own_frame(self.store, self.job, block.start, block.count)
         places = [place - block.start for place in block.places]
-        tried = {places[place] for place in computed.places}
-        others = []
-        if len(tried) < block.count:
-            found = read_columns(
-                self.store.segments, self.job.snapshot, [self.job.column.no], block.start, block.count
+        standing = None
+        rest: set[int] = set()
+        if len(computed.places) < block.count:
+            standing = standing_notes(
+                self.store.segments, self.job.snapshot, self.job.column.no, block.start, block.count
             )
-            others = [(row, written) for row, written in enumerate(found[0]) if row not in tried]
-        rows = segment_rows(own, places, computed, self.stamp, others)
+            rest = set(range(block.count)).difference(places[place] for place in computed.places)
+            known = standing.is_not_null().to_list()
+            rest -= {places[place] for place in computed.unchanged if known[places[place]]}
+        others = self._read(block, rest)
+        rows = segment_rows(own, places, computed, self.stamp, standing, others)
         writer.write(rows.values, rows.notes, rows.statuses)
+
+    def _read(self, block: Block, rows: set[int]) -> list[tuple[int, Written]]:
+        """Read cells of a block's range one by one, by place."""
+        reader, snapshot, column_no = self.store.segments, self.job.snapshot, self.job.column.no
+        if len(rows) > _FEW_ROWS:
+            (found,) = read_columns(reader, snapshot, [column_no], block.start, block.count)
+            return [(row, found[row]) for row in sorted(rows)]
+        return [
+            (row, read_columns(reader, snapshot, [column_no], block.start + row, 1)[0][0])
+            for row in sorted(rows)
+        ]
 
     def _count(self, computed: Computed) -> None:
         counts = self.counts
@@ -162,15 +185,18 @@ class Gathered(AbstractContextManager["Gathered"]):
             marked = select_marked_rows(connection, job.column.no, job.mark)
             base, manifest, patch = self._laid(connection, head, marked, sheet.next_row_no, now)
             rows = None if self._changed is None else frozenset(self._changed)
+            sound = not self.counts.failed and marked is not None and not marked
             if rows is None or rows:
                 stale = mark_dependents(
                     connection, store, head, {job.column.no: rows}, now, next_row_no=sheet.next_row_no
                 ).patch
                 patch = Patch({**patch.cells, **stale.cells}, {**patch.restated, **stale.restated})
-            if manifest is head.manifest and not (patch.cells or patch.restated):
-                return
-            laid = patch if patch.cells or patch.restated else None
-            commit(connection, base, manifest, patch=laid, next_row_no=sheet.next_row_no, now=now)
+            new = head
+            if manifest is not head.manifest or patch.cells or patch.restated:
+                laid = patch if patch.cells or patch.restated else None
+                new = commit(connection, base, manifest, patch=laid, next_row_no=sheet.next_row_no, now=now)
+            if sound and task.state == DONE and job.visited == job.row_count:
+                set_fingerprint(connection, job.column.no, job.fingerprint(self.digest, new))
         # from here on the files are the snapshot's
         self._writer = None
 

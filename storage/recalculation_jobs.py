@@ -12,10 +12,11 @@ from storage.domain.sheets import Sheet
 from storage.engine.catalog import Connection
 from storage.engine.cell_statuses import count_statuses, overlay_rows, rows_with_status
 from storage.engine.column_frames import ColumnFrame, null_frame, read_frame
+from storage.engine.fingerprints import fingerprint
 from storage.engine.picking import joined_frames, picked
 from storage.engine.rows.column_edges import select_places
 from storage.engine.rows.columns import find_column_by_no
-from storage.engine.rows.recalculations import find_recalculation_by_no, has_older_open
+from storage.engine.rows.recalculations import find_fingerprints, find_recalculation_by_no, has_older_open
 from storage.engine.rows.sheets import find_sheet_by_no
 from storage.engine.rows.stale_marks import last_mark
 from storage.engine.sheet_rows import row_numbers
@@ -56,6 +57,11 @@ class Job:
     @property
     def row_count(self) -> int:
         return self.snapshot.manifest.row_count
+
+    def fingerprint(self, digest: str, snapshot: Snapshot | None = None) -> str:
+        """Return what the column, as a snapshot has it, and what it reads are known by."""
+        read = [(one.snapshot, one.no) for one in self.sources if one.snapshot is not None]
+        return fingerprint(digest, [(snapshot or self.snapshot, self.column.no), *read])
 
     @property
     def missing(self) -> Source | None:
@@ -116,6 +122,15 @@ def open_job(store: Store, operation: Operation, wanted: Wanted, task: Task) -> 
         mark = last_mark(connection)
     visited, places = _visited(store, snapshot, wanted, column.no)
     return Job(operation, wanted, task, column, sheet, snapshot, sources, visited, places, mark)
+
+
+def is_unchanged(store: Store, job: Job, digest: str) -> bool:
+    """Say whether all cells surely hold what they should: they did, and nothing that they read has moved."""
+    if job.wanted.force or job.wanted.row_nos is not None or job.visited < job.row_count:
+        return False
+    with store.catalog.read() as connection:
+        known = find_fingerprints(connection, [job.column.no])
+    return known.get(job.column.no) == job.fingerprint(digest)
 
 
 def _sources(connection: Connection, store: Store, column: Column, snapshot: Snapshot) -> tuple[Source, ...]:
@@ -203,7 +218,9 @@ def own_frame(store: Store, job: Job, start: int, count: int) -> ColumnFrame:
 def _source_frame(store: Store, source: Source, start: int, count: int) -> ColumnFrame:
     if source.snapshot is None:
         return null_frame(count)
-    return read_frame(store.segments, source.snapshot, source.no, start, count, computed=source.computed)
+    return read_frame(
+        store.segments, source.snapshot, source.no, start, count, computed=source.computed, hashed=False
+    )
 
 
 def _few(store: Store, job: Job, places: Sequence[int]) -> Block:

@@ -5,7 +5,7 @@ from typing import Any
 
 from storage.domain.keys import Principal
 from storage.domain.operations import Operation
-from storage.domain.recalculations import DONE, Recalculation, Task
+from storage.domain.recalculations import Recalculation, Task
 from storage.domain.results import Answers, CellError
 from storage.engine.catalog import Connection
 from storage.engine.rows.operations import update_owned
@@ -60,11 +60,10 @@ def _progress(store: Store, tasks: Sequence[Task]) -> dict[str, Any]:
     return {"progress": percent, "message": f"{tried} of {cells} cells", "updated_at": store.now()}
 
 
-def skip_task(store: Store, operation: Operation, task: Task) -> None:
-    """Note that a column is gone: nothing of it is left to do."""
+def note_task(store: Store, operation: Operation, task: Task) -> None:
+    """Keep how a column ended that has nothing to commit: it is gone, or holds what it should."""
     with store.catalog.transaction() as connection:
-        gone = Task(task.column_no, task.completed + task.failed, DONE, task.completed, task.failed)
-        set_task(connection, operation.no, gone)
+        set_task(connection, operation.no, task)
 
 
 def complete_recalculation(store: Store, operation: Operation) -> None:

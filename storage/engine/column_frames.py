@@ -9,7 +9,7 @@ import polars as pl
 from storage.domain.cells import COMPLETED, STALE, CellState
 from storage.domain.encodings import JSON_ENCODINGS, Encoding, encoding_of
 from storage.domain.manifests import Fill, Span, Stored
-from storage.domain.overlay import KEPT, Patch, entries_within
+from storage.domain.overlay import KEPT, Patch, entries_within, to_micros
 from storage.domain.results import Values
 from storage.engine.arrow_values import compact_json
 from storage.engine.segment_reader import SegmentReader
@@ -45,11 +45,21 @@ class ColumnFrame:
 
 
 def read_frame(
-    reader: SegmentReader, snapshot: Snapshot, column_no: int, start: int, count: int, *, computed: bool
+    reader: SegmentReader,
+    snapshot: Snapshot,
+    column_no: int,
+    start: int,
+    count: int,
+    *,
+    computed: bool,
+    hashed: bool = True,
 ) -> ColumnFrame:
-    """Read cells of a column from row index `start` on; rows beyond the end are null and completed."""
+    """Read cells of a column from row index `start` on; rows beyond the end are null and completed.
+
+    Unless `hashed`, the hashes need not be told.
+    """
     pieces = [
-        _read_span(reader, snapshot, span, column_no, computed=computed)
+        _read_span(reader, snapshot, span, column_no, computed=computed, hashed=hashed)
         for span in snapshot.manifest.spans(start, count)
     ]
     found = max(0, min(count, snapshot.manifest.row_count - start))
@@ -58,17 +68,58 @@ def read_frame(
     return _joined(pieces)
 
 
+def standing_notes(
+    reader: SegmentReader, snapshot: Snapshot, column_no: int, start: int, count: int
+) -> pl.Series:
+    """Return the notes that cells keep when they go on as completed with their values; null: not known here.
+
+    They are known where a segment says so, and no patch wrote the cell since.
+    """
+    pieces = []
+    for span in snapshot.manifest.spans(start, count):
+        source = span.part.columns.get(column_no)
+        if not isinstance(source, Stored) or source.notes is None:
+            pieces.append(_repeat(None, span.count))
+            continue
+        first = source.start + span.source_offset
+        table = reader.read_arrow(source.segment, [source.notes], first, span.count)
+        notes = _timed(pl.Series("note", table.column(0)), to_micros(source.segment.written_at))
+        written = {
+            row - span.first_row_no
+            for one in snapshot.overlay.patches
+            for row, _ in entries_within(
+                one.patch, column_no, span.first_row_no, span.first_row_no + span.count
+            )
+        }
+        pieces.append(notes.scatter(sorted(written), None) if written else notes)
+    return pl.concat(pieces) if pieces else _repeat(None, 0)
+
+
+def _timed(notes: pl.Series, micros: int) -> pl.Series:
+    """Let notes of completed cells say when their values were written; those of others are null."""
+    note = pl.col("note")
+    timed = (
+        pl.when(note.is_null())
+        .then(pl.lit(f'{{"at":{micros}}}'))
+        .when(note.str.starts_with('{"at":'))
+        .then(note)
+        .otherwise(pl.concat_str([pl.lit(f'{{"at":{micros},'), note.str.slice(1)]))
+    )
+    plain = note.is_null() | ~note.str.contains('"status":"', literal=True)
+    return notes.to_frame("note").select(pl.when(plain).then(timed).alias("note")).to_series()
+
+
 def null_frame(count: int) -> ColumnFrame:
     """As many nulls, completed."""
     return _constant(None, COMPLETED, count)
 
 
 def _read_span(
-    reader: SegmentReader, snapshot: Snapshot, span: Span, column_no: int, *, computed: bool
+    reader: SegmentReader, snapshot: Snapshot, span: Span, column_no: int, *, computed: bool, hashed: bool
 ) -> ColumnFrame:
     source = span.part.columns.get(column_no)
     if isinstance(source, Stored):
-        piece = _stored(reader, source, span)
+        piece = _stored(reader, source, span, hashed=hashed)
     elif isinstance(source, Fill):
         piece = _constant(source.value, source.state, span.count)
     else:
@@ -78,11 +129,12 @@ def _read_span(
     return piece
 
 
-def _stored(reader: SegmentReader, source: Stored, span: Span) -> ColumnFrame:
-    fields = [source.field] if source.notes is None else [source.field, source.notes]
+def _stored(reader: SegmentReader, source: Stored, span: Span, *, hashed: bool) -> ColumnFrame:
+    notes_matter = source.notes is not None and (hashed or not reader.all_completed(source.segment))
+    fields = [source.field, source.notes or 0] if notes_matter else [source.field]
     table = reader.read_arrow(source.segment, fields, source.start + span.source_offset, span.count)
     values = Values(source.segment.encodings[source.field], pl.Series("", table.column(0)))
-    if source.notes is None:
+    if not notes_matter:
         return ColumnFrame(values, _repeat("completed", span.count), _repeat(None, span.count))
     notes = pl.DataFrame({"note": pl.Series(table.column(1))})
     read = notes.select(

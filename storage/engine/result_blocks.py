@@ -84,11 +84,13 @@ def segment_rows(
     places: Sequence[int],
     computed: Computed,
     stamp: Stamp,
+    standing: pl.Series | None,
     others: Sequence[tuple[int, Written]],
 ) -> SegmentRows:
     """Lay results over all rows of a range; `own` and `places` (of the visited) count within it.
 
-    `others` are the cells of the range that were not tried, by place, as they read now.
+    Of the cells that were not tried, `others` are those that are told one by one, by place, as they read
+    now; for the rest, all of them unchanged, `standing` has the notes.
     """
     count = len(own.values)
     at = pl.Series([places[place] for place in computed.places], dtype=pl.UInt32)
@@ -98,11 +100,15 @@ def segment_rows(
         good = good.scatter(tried, values=False)
     values = _scattered(own.values, at.filter(good), computed.values, good)
     notes = pl.Series("note", [None], dtype=pl.String).new_from_index(0, count)
+    if standing is not None:
+        notes = standing
     notes = notes.scatter(at, _plain_notes(computed.hashes, stamp))
     special = _special_notes(own, at, computed, stamp) | _other_notes(others, computed, places)
     if special:
         notes = notes.scatter(list(special), pl.Series(list(special.values()), dtype=pl.String))
-    return SegmentRows(values, notes, _counted(computed, others, set(computed.unchanged), places))
+    told = len(at) + len(others)
+    statuses = _counted(computed, others, places) + Counter({"completed": count - told})
+    return SegmentRows(values, notes, +statuses)
 
 
 def _scattered(old: Values, at: pl.Series, new: Values, good: pl.Series) -> Values:
@@ -155,9 +161,9 @@ def _spelled(note: Note) -> str:
 
 
 def _counted(
-    computed: Computed, others: Sequence[tuple[int, Written]], unchanged: set[int], places: Sequence[int]
+    computed: Computed, others: Sequence[tuple[int, Written]], places: Sequence[int]
 ) -> Counter[str]:
-    good = {places[place] for place in unchanged}
+    good = {places[place] for place in computed.unchanged}
     counts = Counter(
         {"completed": len(computed.places) - len(computed.errors), "failed": len(computed.errors)}
     )

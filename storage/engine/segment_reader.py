@@ -73,6 +73,11 @@ class SegmentReader:
             found[note_status(text)] += 1
         return found
 
+    def all_completed(self, segment: SegmentRef) -> bool:
+        """Say whether a segment of results surely holds completed cells alone."""
+        known = (self._footer(segment).metadata.metadata or {}).get(STATUSES_KEY)
+        return known is not None and set(json.loads(known)) <= {"completed"}
+
     def size(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> int:
         """Return about how many bytes such a read takes, from the footer alone."""
         footer = self._footer(segment)
