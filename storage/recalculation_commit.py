@@ -90,11 +90,15 @@ class Gathered(AbstractContextManager["Gathered"]):
 
     def finish(self) -> None:
         """Decide on the form that the results are kept in, once all are there."""
-        in_part = self.job.visited < self.job.row_count
-        if self._writer is None and self._unchanged > MOST_PATCHED and in_part:
+        if self._writer is None and self._unchanged > MOST_PATCHED and not self._all:
             self._begin_files()
         if self._writer is not None:
             self._writer.finish()
+
+    @property
+    def _all(self) -> bool:
+        """Whether every cell of the column was tried or found unchanged."""
+        return self._tried + self._unchanged == self.job.row_count
 
     def _begin_files(self) -> None:
         self._writer = ResultWriter(self.store.data, self.job.sheet.id, self.store.new_id)
@@ -151,9 +155,11 @@ class Gathered(AbstractContextManager["Gathered"]):
     def task(self, seconds: float, *, done: bool) -> Task:
         """Return the job's task as far as it is."""
         counts, task = self.counts, self.job.task
+        tried = counts.completed + counts.failed
         return replace(
             task,
-            cell_count=max(self.job.visited, counts.completed + counts.failed),
+            # what turned stale again meanwhile is not this run's any more
+            cell_count=tried if done else max(self.job.visited, tried),
             state=DONE if done else "running",
             completed=counts.completed,
             failed=counts.failed,
@@ -195,7 +201,7 @@ class Gathered(AbstractContextManager["Gathered"]):
             if manifest is not head.manifest or patch.cells or patch.restated:
                 laid = patch if patch.cells or patch.restated else None
                 new = commit(connection, base, manifest, patch=laid, next_row_no=sheet.next_row_no, now=now)
-            if sound and task.state == DONE and job.visited == job.row_count:
+            if sound and task.state == DONE and self._all:
                 set_fingerprint(connection, job.column.no, job.fingerprint(self.digest, new))
         # from here on the files are the snapshot's
         self._writer = None

@@ -61,10 +61,11 @@ def visit(
     count = len(block.places)
     columns = {one.column_id: block.sources[one.column_id].values for one in job.sources}
     hashes = hash_rows(digest, list(columns.values()), count)
-    stopped, reasons = _unready(job, block)
-    same = (hashes == block.own.hashes).fill_null(value=False) & ~stopped
+    stopped, reasons, later = _unready(job, block)
+    ready = ~(stopped | later)
+    same = (hashes == block.own.hashes).fill_null(value=False) & ready
     unchanged = pl.Series(dtype=pl.UInt32) if job.wanted.force else same.arg_true()
-    run_at = (~stopped).arg_true() if job.wanted.force else (~stopped & ~same).arg_true()
+    run_at = ready.arg_true() if job.wanted.force else (ready & ~same).arg_true()
     if not len(unchanged) and len(run_at) == count and not kept and chunk_rows >= count and told is None:
         return _whole(block, columns, hashes, runner), False
     cells = _Cells(errors={place: reasons[place] for place in stopped.arg_true().to_list()})
@@ -102,9 +103,13 @@ def _whole(block: Block, columns: Mapping[UUID, Values], hashes: pl.Series, runn
     return _gathered(cells, hashes, [])
 
 
-def _unready(job: Job, block: Block) -> tuple[pl.Series, dict[int, CellError]]:
-    """Return which cells cannot be computed, for what they read is failed or stale, and why."""
+def _unready(job: Job, block: Block) -> tuple[pl.Series, dict[int, CellError], pl.Series]:
+    """Return which cells cannot be computed, for what they read is failed or stale, and why.
+
+    The last are those that stay stale: what they read is of this run too, and turned stale behind its back.
+    """
     mask = pl.Series([False]).new_from_index(0, len(block.places))
+    later = mask
     reasons: dict[int, CellError] = {}
     for one in job.sources:
         if not one.computed:
@@ -112,11 +117,13 @@ def _unready(job: Job, block: Block) -> tuple[pl.Series, dict[int, CellError]]:
         statuses = block.sources[one.column_id].statuses
         for status, code in (("failed", UPSTREAM_FAILED), ("stale", UPSTREAM_STALE)):
             found = statuses == status
-            if found.any():
+            if code == UPSTREAM_STALE and one.no in job.wanted.column_nos:
+                later |= found & ~mask
+            elif found.any():
                 error = CellError(code, _MESSAGES[code].format(one.title))
                 reasons |= dict.fromkeys((found & ~mask).arg_true().to_list(), error)
                 mask |= found
-    return mask, reasons
+    return mask, reasons, later & ~mask
 
 
 _MESSAGES = {
