@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.bench import (
     batch,
     beside,
+    columns,
     engines,
     folders,
     idle,
@@ -42,6 +43,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "search": search.run,
     "engines": engines.run,
     "folders": folders.run,
+    "columns": columns.run,
     "idle": idle.run,
 }
 
