@@ -38,7 +38,7 @@ def request_log_summary(context: AssetExecutionContext, store: StoreResource) ->
     metadata["cost"] = MetadataValue.float(found.total("cost"))
     metadata["workspaces"] = MetadataValue.int(found.workspaces)
     metadata["by_model"] = MetadataValue.md(found.table())
-    metadata["by_hour"] = MetadataValue.md(f"![requests by hour](data:image/svg+xml;base64,{chart})")
+    metadata["by_hour"] = MetadataValue.md(f"![](data:image/svg+xml;base64,{chart})")
     return MaterializeResult(metadata=metadata)
 
 

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.domain.charts import Bar, bar_chart
-
-_HOURS = range(24)
+from storage.domain.charts import hour_chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +49,8 @@ class DaySummary:
         return "\n".join(lines)
 
     def chart(self) -> str:
-        """Requests by hour, errors in another colour, as SVG."""
-        found = {hour: (requests, errors) for hour, requests, errors in self.by_hour}
-        bars = [Bar(f"{hour:02d}", *found.get(hour, (0, 0))) for hour in _HOURS]
-        return bar_chart(f"Requests by hour on {self.day} (UTC), errors in red", bars)
+        """Requests by hour (UTC), errors in red, as SVG."""
+        return hour_chart({hour: (requests, errors) for hour, requests, errors in self.by_hour})
 
 
 def _cell(text: str) -> str:

@@ -75,7 +75,7 @@ def test_from_the_tail_to_segments_to_partitions_to_the_summary(
     summary = told(request_log_summary, partition_key=day)
     assert (summary["requests"], summary["errors"]) == (10, 0)
     assert "| `m1` | 10 |" in str(summary["by_model"])
-    assert str(summary["by_hour"]).startswith("![requests by hour](data:image/svg+xml;base64,")
+    assert str(summary["by_hour"]).startswith("![](data:image/svg+xml;base64,")
     assert told(request_log_retention)["deleted_rows"] == 0
     for check in (logs_are_flushed, log_rows_are_counted):
         assert check(store=resources.StoreResource()).passed
