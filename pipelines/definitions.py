@@ -26,6 +26,7 @@ defs = Definitions(
         sheet_upkeep.sheet_compactions,
         maintenance.swept_store,
         datasets.dataset_versions,
+        request_logs.request_log_tail,
         request_logs.request_log_segments,
         log_index.request_log_index,
         log_partitions.request_log_partitions,

@@ -1,5 +1,7 @@
 """Flushing the logs: what the asset `request_log_segments`, its check and its sensor do."""
 
+import time
+
 from pipelines.background import in_background
 from storage.domain.log_flush import FlushPlan
 from storage.leases import LeaseRefused
@@ -13,6 +15,7 @@ from storage.log_flush import (
     oldest_waiting_s,
     publish_views,
     sweep_log_files,
+    waiting_bytes,
 )
 from storage.store import Store
 
@@ -21,6 +24,10 @@ __all__ = [
     "run_sweep", "run_verification", "waiting_s",
 ]  # fmt: skip
 
+STAYS_S = 240.0
+"""How long a flush stays at work while the tail fills fast."""
+PATIENCE_S = 6.0
+_LOOK_EVERY_S = 0.5
 MOST_WAITING_S = 300.0
 """A log that waits longer for its flush is told of, whatever the settings."""
 
@@ -31,14 +38,34 @@ def due_flush(store: Store) -> FlushPlan:
 
 
 def run_flush(store: Store) -> FlushResult:
-    """Flush the tail into segments and publish the views.
+    """Flush the tail into segments and publish the views; under load, again and again for some minutes.
 
     Raises:
         LeaseRefused: another flush is at work; nothing is lost, the next one takes what is left.
         Unavailable: the disk is full.
     """
     # What callers wait for comes first: a flush has time.
-    return in_background(lambda: flush_logs(store))
+    return in_background(lambda: _flush_while_busy(store))
+
+
+def _flush_while_busy(store: Store) -> FlushResult:
+    """A sensor looks too seldom for a tail that fills in seconds: a flush that found much looks itself."""
+    much, until = store.settings.flush_bytes // 2, time.monotonic() + STAYS_S
+    busy = waiting_bytes(store) >= much
+    result = flush_logs(store)
+    while busy and time.monotonic() < until:
+        busy = _fills_soon(store, much)
+        if busy:
+            result = result.plus(flush_logs(store))
+    return result
+
+
+def _fills_soon(store: Store, much: int) -> bool:
+    for _ in range(int(PATIENCE_S / _LOOK_EVERY_S)):
+        if waiting_bytes(store) >= much:
+            return True
+        time.sleep(_LOOK_EVERY_S)
+    return False
 
 
 def run_publication(store: Store) -> int:

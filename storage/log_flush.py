@@ -69,6 +69,18 @@ class FlushResult:
     published: int
     columns: dict[str, str]
 
+    def plus(self, later: "FlushResult") -> "FlushResult":
+        """What both did, one after the other."""
+        return FlushResult(
+            rows=self.rows + later.rows,
+            bytes=self.bytes + later.bytes,
+            segments=self.segments + later.segments,
+            workspaces=max(self.workspaces, later.workspaces),
+            scores=self.scores + later.scores,
+            published=self.published + later.published,
+            columns=later.columns,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LogRows:
@@ -89,6 +101,12 @@ def flush_plan(store: Store) -> FlushPlan:
         flush_bytes=store.settings.flush_bytes,
         flush_after_s=store.settings.flush_after_s,
     )
+
+
+def waiting_bytes(store: Store) -> int:
+    """Bytes of the logs that wait for a flush."""
+    with store.logs.read() as connection:
+        return read_tail_state(connection).bytes
 
 
 def flush_logs(store: Store) -> FlushResult:

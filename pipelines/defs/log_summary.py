@@ -35,7 +35,7 @@ def request_log_summary(context: AssetExecutionContext, store: StoreResource) ->
     found = log_summary.run_summary(store.open(), date.fromisoformat(context.partition_key))
     chart = b64encode(found.chart().encode()).decode()
     metadata: dict[str, MetadataValue] = {name: MetadataValue.int(int(found.total(name))) for name in _TOTALS}
-    metadata["cost"] = MetadataValue.float(found.total("cost"))
+    metadata["cost"] = MetadataValue.float(round(found.total("cost"), 6))
     metadata["workspaces"] = MetadataValue.int(found.workspaces)
     metadata["by_model"] = MetadataValue.md(found.table())
     metadata["by_hour"] = MetadataValue.md(f"![](data:image/svg+xml;base64,{chart})")

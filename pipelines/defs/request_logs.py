@@ -3,6 +3,7 @@
 from dagster import (
     AssetExecutionContext,
     AssetSelection,
+    AssetSpec,
     DagsterRunStatus,
     DefaultSensorStatus,
     MaterializeResult,
@@ -33,8 +34,17 @@ _LIVE = [
 ]
 
 
+# Written by the service itself; it stands here as the source of all others.
+request_log_tail = AssetSpec(
+    "request_log_tail",
+    group_name="request_logs",
+    description="Logs that are acknowledged and not yet in a file, in the database of the service.",
+)
+
+
 @asset(
     group_name="request_logs",
+    deps=[request_log_tail],
     description="Immutable Parquet segments of logged requests and scores, and the views over them.",
 )
 def request_log_segments(context: AssetExecutionContext, store: StoreResource) -> MaterializeResult[None]:

@@ -24,6 +24,7 @@ asset request_log_partitions [log_days]
 asset request_log_retention
 asset request_log_segments
 asset request_log_summary [log_days]
+asset request_log_tail
 asset sheet_compactions [sheets]
 asset sheet_recalculation [sheets]
 asset sheet_snapshots [sheets]

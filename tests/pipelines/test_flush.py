@@ -1,0 +1,58 @@
+"""A flush that finds much stays and looks again, so that the tail stays small under load."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pipelines import flush
+from storage.log_flush import flush_logs, waiting_bytes
+from storage.store import Store
+from tests.logs import add_logs
+
+
+@pytest.fixture
+def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A store whose tail is large at a thousand bytes."""
+    monkeypatch.setattr(flush, "PATIENCE_S", 0.5)
+    return replace(store, settings=replace(store.settings, flush_bytes=2_000))
+
+
+def counting(store: Store, monkeypatch: pytest.MonkeyPatch, comes: list[int]) -> list[int]:
+    """Let more logs come after each flush, and note how many each one found."""
+    found: list[int] = []
+
+    def flushed(*args: Any) -> Any:
+        found.append(waiting_bytes(store))
+        result = flush_logs(store)
+        if comes:
+            add_logs(store, comes.pop(0))
+        return result
+
+    monkeypatch.setattr(flush, "flush_logs", flushed)
+    return found
+
+
+def test_under_load_one_run_flushes_again_until_it_is_calm(
+    busy: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_logs(busy, 5)
+    found = counting(busy, monkeypatch, [5, 6, 1])
+    assert flush.run_flush(busy).rows == 16
+    assert len(found) == 3
+    assert waiting_bytes(busy) < 1_000
+
+
+def test_a_small_tail_is_flushed_once(busy: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_logs(busy, 1)
+    found = counting(busy, monkeypatch, [9])
+    assert flush.run_flush(busy).rows == 1
+    assert len(found) == 1
+
+
+def test_it_does_not_stay_for_ever(busy: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flush, "STAYS_S", 0.0)
+    add_logs(busy, 5)
+    found = counting(busy, monkeypatch, [9, 9, 9])
+    flush.run_flush(busy)
+    assert len(found) == 1
