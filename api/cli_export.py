@@ -1,7 +1,8 @@
-"""`promptlake export`: logs as a file, with a progress bar where somebody looks on."""
+"""`promptlake export`: logs or a sheet as a file."""
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import cast
 
@@ -9,9 +10,10 @@ import click
 
 from api.cli_store import open_store_or_exit
 from api.options import HOME
-from storage.domain.errors import Invalid
+from storage.domain.errors import Invalid, NotFound
 from storage.domain.filters import EVERYTHING, Group, parse_filter_group
 from storage.log_export import Format, plan_log_export
+from storage.sheet_export import plan_titled_export
 from storage.store import Store
 from storage.workspaces import DEFAULT_WORKSPACE
 
@@ -27,18 +29,28 @@ FORMATS = ("parquet", "csv", "jsonl")
     "--format", "kind", type=click.Choice(FORMATS), help="Default: by the name of the output, else jsonl."
 )
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Default: standard output.")
-@click.argument("what", metavar=REQUEST_LOGS)
+@click.option("--version", type=click.IntRange(1), help="A sheet as this version had it.")
+@click.argument("what", metavar=f"{REQUEST_LOGS}|TABLE/SHEET")
 def export(
     home: Path | None,
     workspace: str,
     filter_text: str | None,
     kind: str | None,
     output: Path | None,
+    version: int | None,
     what: str,
 ) -> None:
-    """Write logs with their scores, exact to the last answered one."""
+    """Write logs with their scores, or a sheet named as TABLE/SHEET, exact to the last answered change."""
     if what != REQUEST_LOGS:
-        raise click.UsageError(f"What can be exported is {REQUEST_LOGS}, not {what}")
+        if "/" not in what:
+            raise click.UsageError(f"What can be exported is {REQUEST_LOGS} or TABLE/SHEET, not {what}")
+        if filter_text is not None:
+            raise click.UsageError("--filter chooses logs; a sheet is written whole")
+        with open_store_or_exit(home) as store:
+            _export_sheet(store, workspace, what, chosen_format(kind, output), version, output)
+        return
+    if version is not None:
+        raise click.UsageError("--version is of a sheet")
     group, chosen = _group(filter_text), chosen_format(kind, output)
     with open_store_or_exit(home) as store:
         _export_logs(store, workspace, group, chosen, output)
@@ -76,3 +88,20 @@ def _export_logs(store: Store, workspace: str, group: Group, kind: Format, outpu
     except OSError as error:
         raise click.ClickException(f"The output cannot be written: {error.strerror}") from error
     click.echo(f"{count} logs exported", err=True)
+
+
+def _export_sheet(
+    store: Store, workspace: str, place: str, kind: Format, version: int | None, output: Path | None
+) -> None:
+    try:
+        found = plan_titled_export(store, workspace, place, version_number=version)
+    except NotFound as error:
+        raise click.ClickException(error.message) from error
+    try:
+        with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as file:
+            for piece in found.pieces(kind):
+                file.write(piece)
+            file.flush()
+    except OSError as error:
+        raise click.ClickException(f"The output cannot be written: {error.strerror}") from error
+    click.echo(f"{found.row_count} rows exported", err=True)

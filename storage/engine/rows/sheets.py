@@ -54,6 +54,24 @@ def find_sheet_by_no(connection: Connection, no: int) -> Sheet | None:
     return _one(connection, (sheets.c.no == no) & _LIVE)
 
 
+def find_sheets_by_title(connection: Connection, workspace_id: int, table: str, sheet: str) -> list[Sheet]:
+    """Return the live sheets of a workspace that a table and a sheet, each by title or id, name."""
+    where = (
+        (tables.c.workspace_id == workspace_id)
+        & _named(tables.c.title, tables.c.id, table)
+        & _named(sheets.c.title, sheets.c.id, sheet)
+        & _LIVE
+    )
+    return [Sheet(**row) for row in connection.execute(_SHEETS.where(where)).mappings()]
+
+
+def _named(title: sa.Column[str], id_: sa.Column[UUID], text: str) -> sa.ColumnElement[bool]:
+    try:
+        return (title == text) | (id_ == UUID(text))
+    except ValueError:
+        return title == text
+
+
 def find_sheet_no(connection: Connection, sheet_id: UUID) -> int | None:
     """Return the number of a sheet by its id alone."""
     return connection.execute(sa.select(sheets.c.no).where(sheets.c.id == sheet_id)).scalar()

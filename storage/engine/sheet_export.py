@@ -1,0 +1,130 @@
+"""A snapshot as Parquet, CSV or JSON lines: piece by piece, so that no sheet is ever held whole."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from storage.domain.columns import Column
+from storage.domain.encodings import Encoding
+from storage.engine.arrow_values import arrow_array, arrow_type
+from storage.engine.segment_reader import SegmentReader
+from storage.engine.segments import COMPRESSION
+from storage.engine.sheet_rows import Written, read_columns, rows_bytes
+from storage.engine.sheet_types import column_encodings
+from storage.engine.snapshots import Snapshot
+
+SheetFormat = Literal["parquet", "csv", "jsonl"]
+_MOST_ROWS = 2_048
+_MOST_CELLS = 100_000
+_MOST_BYTES = 16 * 1024 * 1024
+_PIECE_BYTES = 64 * 1024
+
+
+def export_pieces(
+    reader: SegmentReader, snapshot: Snapshot, columns: Sequence[Column], kind: SheetFormat
+) -> Iterator[bytes]:
+    """Yield the bytes of a file with the rows of a snapshot; columns are named by their titles.
+
+    Parquet has a type a column, JSON as text where values are of several; CSV has what a reader is shown.
+    """
+    batches = _batches(reader, snapshot, columns)
+    titles = [column.title for column in columns]
+    if kind == "parquet":
+        known = column_encodings(snapshot, [column.no for column in columns])
+        return _parquet(titles, [known[column.no] for column in columns], batches)
+    return _lines(_csv_rows(titles, batches) if kind == "csv" else _json_rows(titles, batches))
+
+
+def _batches(
+    reader: SegmentReader, snapshot: Snapshot, columns: Sequence[Column]
+) -> Iterator[list[list[Written]]]:
+    nos = [column.no for column in columns]
+    start, rows = 0, snapshot.manifest.row_count
+    while start < rows:
+        count = min(_MOST_ROWS, max(1, _MOST_CELLS // max(1, len(nos))), rows - start)
+        while count > 1 and rows_bytes(reader, snapshot, nos, start, count) > _MOST_BYTES:
+            count //= 2
+        yield read_columns(reader, snapshot, nos, start, count)
+        start += count
+
+
+class _Echo:
+    """Gives back what a csv.writer writes."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv_rows(titles: Sequence[str], batches: Iterable[list[list[Written]]]) -> Iterator[str]:
+    writer: Any = csv.writer(_Echo(), lineterminator="\n")
+    yield writer.writerow(titles)
+    for batch in batches:
+        for cells in zip(*batch, strict=True):
+            yield writer.writerow([cell[1] for cell in cells])
+
+
+def _json_rows(titles: Sequence[str], batches: Iterable[list[list[Written]]]) -> Iterator[str]:
+    for batch in batches:
+        for cells in zip(*batch, strict=True):
+            row = {title: cell[0] for title, cell in zip(titles, cells, strict=True)}
+            yield json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _lines(texts: Iterable[str]) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for text in texts:
+        held.append(text.encode())
+        size += len(held[-1])
+        if size >= _PIECE_BYTES:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
+
+
+class _Drain(io.RawIOBase):
+    """Takes what a writer writes and gives it away."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._at = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        taken = bytes(content)
+        self._held.append(taken)
+        self._at += len(taken)
+        return len(taken)
+
+    def tell(self) -> int:
+        return self._at
+
+    def taken(self) -> bytes:
+        whole = b"".join(self._held)
+        self._held.clear()
+        return whole
+
+
+def _parquet(
+    titles: Sequence[str], encodings: Sequence[Encoding], batches: Iterable[list[list[Written]]]
+) -> Iterator[bytes]:
+    drain = _Drain()
+    schema = pa.schema(
+        [(title, arrow_type(encoding)) for title, encoding in zip(titles, encodings, strict=True)]
+    )
+    with pq.ParquetWriter(pa.PythonFile(drain, mode="w"), schema, compression=COMPRESSION) as writer:
+        for batch in batches:
+            arrays = [
+                arrow_array([cell[0] for cell in cells], encoding)
+                for cells, encoding in zip(batch, encodings, strict=True)
+            ]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            yield drain.taken()
+    yield drain.taken()
