@@ -24,7 +24,7 @@ def answer(store: Store, workspace: str, query: str, kind: str, output: Path | N
         QueryError: it has no meaning, or does more than read.
         OSError: the output cannot be written.
     """
-    with open_ad_hoc(store, workspace) as views:
+    with open_ad_hoc(store, workspace, query) as views:
         if kind == "parquet" and output is not None:
             views.write_parquet(query, output)
         elif kind == "csv" and output is not None:

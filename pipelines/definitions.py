@@ -14,6 +14,7 @@ from pipelines.defs import (
     probe,
     request_logs,
     sheet_upkeep,
+    sheet_views,
     sheets,
     webhooks,
 )
@@ -24,6 +25,7 @@ defs = Definitions(
         sheets.sheet_snapshots,
         sheets.sheet_recalculation,
         sheet_upkeep.sheet_compactions,
+        sheet_views.sheet_views,
         maintenance.swept_store,
         datasets.dataset_versions,
         request_logs.request_log_tail,
@@ -45,6 +47,7 @@ defs = Definitions(
         sheets.recalculation_job,
         sheet_upkeep.upkeep_job,
         datasets.dataset_job,
+        sheet_views.views_job,
         request_logs.flush_job,
         log_index.index_job,
         log_partitions.compaction_job,
@@ -65,6 +68,7 @@ defs = Definitions(
         log_index.index_sensor,
         log_partitions.compaction_sensor,
         sheet_upkeep.upkeep_sensor,
+        sheet_views.views_sensor,
         webhooks.overdue_webhooks,
     ],
     schedules=[

@@ -1,6 +1,6 @@
 """Upkeep that nobody waits for: unnamed files and old uploads are removed, named files are verified."""
 
-from pipelines import flush
+from pipelines import flush, sheet_upkeep
 from storage import verification
 from storage.store import Store
 from storage.sweep import forget_unnamed, sweep_sheets
@@ -26,6 +26,7 @@ def sweep_store(store: Store) -> dict[str, int]:
         "log_files": flush.run_sweep(store),
         "uploads": sweep_uploads(store),
         "views": flush.run_publication(store),
+        "table_views": sheet_upkeep.run_publication(store, everything=True),
     }
 
 

@@ -5,12 +5,23 @@ from uuid import UUID
 from pipelines.background import in_background
 from pipelines.work import Outcome
 from storage.sheet_upkeep import compact_sheet_of, due_sheets
+from storage.sheet_views import publish_sheet_views, sheet_views_due
 from storage.store import Store
 
 
 def find_due_sheets(store: Store) -> list[str]:
     """What a sensor asks: the ids of the sheets that have much to fold or to join."""
     return [sheet_id for _, sheet_id in due_sheets(store)]
+
+
+def count_due_views(store: Store) -> int:
+    """What a sensor asks: how many tables changed since their views were published."""
+    return sheet_views_due(store)
+
+
+def run_publication(store: Store, *, everything: bool = False) -> int:
+    """Publish the views of the tables that changed, or of all; return how many."""
+    return in_background(lambda: publish_sheet_views(store, everything=everything))
 
 
 def run_compaction(store: Store, sheet_id: str) -> Outcome:

@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -72,6 +72,11 @@ class AdHoc:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
+
+    def extend(self, add: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
+        """Let views be added."""
+        with _plain_errors():
+            add(self._connection)
 
     def show(self, query: str, *, max_rows: int, max_width: int) -> None:
         """Print an answer as a table; long values are cut to the width."""

@@ -14,6 +14,7 @@ from pipelines.defs.log_partitions import compaction_sensor
 from pipelines.defs.operations import outbox
 from pipelines.defs.request_logs import flush_sensor
 from pipelines.defs.sheet_upkeep import upkeep_sensor
+from pipelines.defs.sheet_views import views_sensor
 from pipelines.defs.webhooks import overdue_webhooks
 from storage.store import Store
 
@@ -28,6 +29,7 @@ asset request_log_tail
 asset sheet_compactions [sheets]
 asset sheet_recalculation [sheets]
 asset sheet_snapshots [sheets]
+asset sheet_views
 asset swept_store
 asset webhook_deliveries
 check request_log_partitions:log_rows_are_counted
@@ -43,6 +45,7 @@ job import_sheet
 job index_request_logs
 job probe
 job recalculate_sheet
+job publish_sheet_views
 job retention
 job summarize_request_logs
 job sweep
@@ -64,6 +67,7 @@ sensor index every 30 s
 sensor outbox every 15 s
 sensor overdue_webhooks every 60 s
 sensor sheet_upkeep every 60 s
+sensor sheet_views every 30 s
 """
 
 
@@ -99,7 +103,15 @@ def test_every_job_executes_in_the_process_of_its_run() -> None:
 
 
 def test_sensors_say_in_words_why_they_do_nothing(instance: DagsterInstance) -> None:
-    for one in (outbox, flush_sensor, compaction_sensor, index_sensor, upkeep_sensor, overdue_webhooks):
+    for one in (
+        outbox,
+        flush_sensor,
+        compaction_sensor,
+        index_sensor,
+        upkeep_sensor,
+        views_sensor,
+        overdue_webhooks,
+    ):
         skipped = one(build_sensor_context(instance=instance))
         assert isinstance(skipped, SkipReason)
         assert skipped.skip_message

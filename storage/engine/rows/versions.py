@@ -47,6 +47,13 @@ def _versions(sheet_no: int, *more: sa.ColumnElement[Any]) -> sa.Select[Any]:
     return sa.select(*_FIELDS, *more).select_from(joined).where(sheet_versions.c.sheet_no == sheet_no)
 
 
+def select_named_versions(connection: Connection, sheet_no: int) -> list[int]:
+    """Return the numbers of the versions that were saved under a name."""
+    source = sheet_versions.c.metadata["source"].as_string()
+    where = (sheet_versions.c.sheet_no == sheet_no) & (source == "named")
+    return list(connection.execute(sa.select(sheet_versions.c.version_number).where(where)).scalars())
+
+
 def find_snapshot_no(connection: Connection, sheet_no: int, number: int) -> int | None:
     """Return the snapshot of a version."""
     where = (sheet_versions.c.sheet_no == sheet_no) & (sheet_versions.c.version_number == number)
