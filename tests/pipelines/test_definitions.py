@@ -44,8 +44,8 @@ job forget_request_logs
 job import_sheet
 job index_request_logs
 job probe
-job recalculate_sheet
 job publish_sheet_views
+job recalculate_sheet
 job retention
 job summarize_request_logs
 job sweep
