@@ -18,7 +18,7 @@ from storage.engine.snapshots import Snapshot
 from storage.store import Store
 
 if TYPE_CHECKING:
-    import duckdb
+    from storage.engine.table_views import Duck
 
 _MARKER = "views/tables.published"
 _OLD = timedelta(hours=24)
@@ -121,9 +121,7 @@ def _version(connection: Connection, store: Store, sheet_no: int, name: str, num
     return [ShownSheet(f"{name}@{number}", state[1].columns, snapshot)]
 
 
-def add_sheet_views(
-    store: Store, connection: "duckdb.DuckDBPyConnection", workspace_id: int, query: str
-) -> None:
+def add_sheet_views(store: Store, connection: "Duck", workspace_id: int, query: str) -> None:
     """Add a view for each sheet that a query may name: its table's title and its own stand in the text."""
     from storage.engine.table_views import add_views  # noqa: PLC0415
 

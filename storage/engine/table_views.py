@@ -13,6 +13,9 @@ from storage.engine.log_sql import duck, quoted
 from storage.engine.sheet_views import create_sheet_view, name_quoted, overlay_table, sheet_query
 from storage.engine.snapshots import Snapshot
 
+Duck = duckdb.DuckDBPyConnection
+"""What a verb holds while a DuckDB is open; only engine code looks inside."""
+
 # the oldest storage format that DuckDB 1.x reads
 _STORAGE_VERSION = "v1.0.0"
 
@@ -56,9 +59,7 @@ def publish_table_views(data: DataRoot, key: str, schema: str, shown: Sequence[S
     return named
 
 
-def add_views(
-    data: DataRoot, connection: duckdb.DuckDBPyConnection, schema: str, shown: Sequence[Shown]
-) -> None:
+def add_views(data: DataRoot, connection: Duck, schema: str, shown: Sequence[Shown]) -> None:
     """Add views to an open DuckDB, with the overlays in memory."""
     for one in shown:
         held = overlay_table(one.snapshot, one.columns)

@@ -19,13 +19,17 @@ class TableRow:
     deleted: bool
 
 
-_TABLES = sa.select(
-    tables.c.no,
-    tables.c.id,
-    tables.c.title,
-    workspaces.c.name.label("workspace"),
-    tables.c.deleted_at.is_not(None).label("deleted"),
-).join(workspaces, workspaces.c.id == tables.c.workspace_id)
+_TABLES = (
+    sa.select(
+        tables.c.no,
+        tables.c.id,
+        tables.c.title,
+        workspaces.c.name.label("workspace"),
+        tables.c.deleted_at.is_not(None).label("deleted"),
+    )
+    .join(workspaces, workspaces.c.id == tables.c.workspace_id)
+    .where(tables.c.hidden.is_(False))
+)
 
 
 def select_changed_tables(connection: Connection, *, since: datetime) -> list[TableRow]:
