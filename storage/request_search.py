@@ -11,6 +11,7 @@ from storage.domain.filters import EVERYTHING, Filter, Group, OneOf, fields_of, 
 from storage.domain.keys import Principal
 from storage.domain.request_logs import DEFAULT_SCORE_NAME, iso_us, to_us
 from storage.engine.filter_sql import EVERY_LOG, Condition, condition_of
+from storage.engine.log_lake import LIMIT_S
 from storage.engine.log_search import Asked, LogSearch, Sort, open_search
 from storage.engine.rows.scores import select_scores_of_many
 from storage.prompt_links import list_labelled
@@ -56,7 +57,7 @@ def search_requests(
     """Return a page of the logs that match; past the end it is empty.
 
     Raises:
-        Unavailable: too many search at once.
+        Unavailable: too many search at once, or it takes too long.
     """
     with searching(store, who.workspace_id, query) as search:
         total = search.count()
@@ -72,9 +73,12 @@ def search_requests(
 def find_request_ids(
     store: Store, workspace_id: int, query: SearchQuery, *, among: Sequence[int] | None = None, limit: int
 ) -> list[int]:
-    """Return the ids of at most `limit` logs that match, in order; only those `among` some ids, if given."""
+    """Return the ids of at most `limit` logs that match, in order; only those `among` some ids, if given.
+
+    It takes as long as it needs.
+    """
     chosen = None if among is None else Condition("id IN (SELECT unnest(?))", [list(among)])
-    with searching(store, workspace_id, query, also=chosen) as search:
+    with searching(store, workspace_id, query, also=chosen, limit_s=None) as search:
         return search.find_ids(query.sort, offset=0, limit=limit)
 
 
@@ -128,8 +132,12 @@ def searching(
     *,
     also: Condition | None = None,
     facets: bool = False,
+    limit_s: float | None = LIMIT_S,
 ) -> Iterator[LogSearch]:
-    """Open a search for a block, over the logs as they stand now; `facets`: facts of answers are read."""
+    """Open a search for a block, over the logs as they stand now; `facets`: facts of answers are read.
+
+    It takes at most `limit_s` seconds; None: as long as it needs.
+    """
     asked = Asked(
         condition_of(query.group, _labelled(store, workspace_id, query.group)),
         query.group,
@@ -139,7 +147,7 @@ def searching(
         scores="score" in fields_of(query.group),
         through=query.as_of,
     )
-    with open_search(store.lake, store.logs, store.data, workspace_id, asked) as search:
+    with open_search(store.lake, store.logs, store.data, workspace_id, asked, limit_s=limit_s) as search:
         yield search
 
 

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore, Lock, Timer
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 MEMORY = "256MB"
 AT_ONCE = 2
+MOST_WAITING = 16
 WAIT_S = 30.0
+LIMIT_S = 60.0
 _MOST_COUNTS = 200_000
 
 
@@ -28,25 +30,37 @@ class LogLake:
     def __init__(self) -> None:
         self._lock = Lock()
         self._turns = BoundedSemaphore(AT_ONCE)
+        # those who wait hold threads that other calls need
+        self._waiting = BoundedSemaphore(AT_ONCE + MOST_WAITING)
         self.tails = Tails()
         self._root: duckdb.DuckDBPyConnection | None = None
         self.counts: Lru[tuple[UUID, str], int] = Lru(_MOST_COUNTS)
         """How many logs of an immutable file a condition holds for."""
 
     @contextmanager
-    def cursor(self) -> Iterator["duckdb.DuckDBPyConnection"]:
-        """Take a turn: a connection whose relations nobody else sees.
+    def cursor(self, *, limit_s: float | None = LIMIT_S) -> Iterator["duckdb.DuckDBPyConnection"]:
+        """Take a turn: a connection whose relations nobody else sees, for some seconds (None: without end).
 
         Raises:
-            Unavailable: others take too long, or the disk where large answers spill is full.
+            Unavailable: too many wait, others or this one take too long, or the disk where large answers
+                spill is full.
         """
-        if not self._turns.acquire(timeout=WAIT_S):
-            raise Unavailable("Too many searches are at work")
+        with self._turn(), self.glance() as cursor, _limited(cursor, limit_s):
+            yield cursor
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._waiting.acquire(blocking=False):
+            raise Unavailable("Too many searches wait")
         try:
-            with self.glance() as cursor:
-                yield cursor
+            if not self._turns.acquire(timeout=WAIT_S):
+                raise Unavailable("Too many searches are at work")
+            try:
+                yield
+            finally:
+                self._turns.release()
         finally:
-            self._turns.release()
+            self._waiting.release()
 
     @contextmanager
     def glance(self) -> Iterator["duckdb.DuckDBPyConnection"]:
@@ -92,3 +106,21 @@ class LogLake:
             if self._root is not None:
                 self._root.close()
                 self._root = None
+
+
+@contextmanager
+def _limited(cursor: "duckdb.DuckDBPyConnection", limit_s: float | None) -> Iterator[None]:
+    import duckdb  # noqa: PLC0415
+
+    if limit_s is None:
+        yield
+        return
+    timer = Timer(limit_s, cursor.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except duckdb.InterruptException as error:
+        raise Unavailable(f"The search took longer than {limit_s:g} seconds; ask for less") from error
+    finally:
+        timer.cancel()

@@ -19,7 +19,7 @@ from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import EVERY_LOG, SCORES_NOW, Condition, words_condition
 from storage.engine.log_hints import hinted, hints_of
-from storage.engine.log_lake import LogLake
+from storage.engine.log_lake import LIMIT_S, LogLake
 from storage.engine.log_parts import NARROW, TAIL, LogParts
 from storage.engine.log_sql import arrow_ids, present, scores_of
 from storage.engine.log_words import is_exact, words_query
@@ -305,14 +305,21 @@ class LogSearch:
 
 @contextmanager
 def open_search(
-    lake: LogLake, logs: Catalog, data: DataRoot, workspace_id: int, asked: Asked
+    lake: LogLake,
+    logs: Catalog,
+    data: DataRoot,
+    workspace_id: int,
+    asked: Asked,
+    *,
+    limit_s: float | None = LIMIT_S,
 ) -> Iterator[LogSearch]:
-    """Open a search over the logs of a workspace as they stand now.
+    """Open a search over the logs of a workspace as they stand now, which takes some seconds at most.
 
     Raises:
-        Unavailable: too many search at once, or the answer needs more memory and disk than there is.
+        Unavailable: too many search at once, it takes too long, or the answer needs more memory and disk
+            than there is.
     """
-    with lake.cursor() as connection:
+    with lake.cursor(limit_s=limit_s) as connection:
         moment, tail = lake.tails.read_moment(connection, logs, workspace_id)
         parts = LogParts(data, moment, tail, facets=asked.facets)
         connection.register(TAIL, tail.columns)
