@@ -131,6 +131,7 @@ class _Column:
         self._started = started
         self._told_at = 0.0
         self._spent = spent
+        self._completed = self._failed = 0  # of the block that is under way
 
     def compute(self) -> bool:
         """Compute all blocks; return whether the budget ended it."""
@@ -143,8 +144,8 @@ class _Column:
                     self._gathered.add(block, failed_block(block, refused))
                 elif runner is not None and self._visit(block, runner):
                     return True
-                if time.monotonic() - self._told_at >= PROGRESS_EVERY_S:
-                    self._tell()
+                self._completed = self._failed = 0
+                self._tell_now_and_then()
         return False
 
     @contextmanager
@@ -158,7 +159,7 @@ class _Column:
         if kind is None:
             yield None, _unavailable(job)
             return
-        context = RunContext(self._run.store, self._run.who, self._run.operation, job.column)
+        context = RunContext(self._run.store, self._run.who, self._run.operation, job.column, self._hear)
         with ExitStack() as stack:
             try:
                 runner = stack.enter_context(kind.open(context))
@@ -178,8 +179,7 @@ class _Column:
             rows = [block.row_nos[place] for place in places]
             keep_answers(store, job, rows, hashes, to_list(piece.values), piece)
             self._spent += sum(one.get("price", 0.0) for one in piece.metrics.values())
-            if time.monotonic() - self._told_at >= PROGRESS_EVERY_S:
-                self._tell()
+            self._hear(len(piece.values) - len(piece.errors), len(piece.errors))
             budget = job.wanted.budget
             return budget is None or self._spent < budget
 
@@ -196,6 +196,16 @@ class _Column:
         self._gathered.add(block, computed)
         return stopped
 
+    def _hear(self, completed: int, failed: int) -> None:
+        """Count rows of the block that is under way, so that the client sees them before it ends."""
+        self._completed += completed
+        self._failed += failed
+        self._tell_now_and_then()
+
+    def _tell_now_and_then(self) -> None:
+        if time.monotonic() - self._told_at >= PROGRESS_EVERY_S:
+            self._tell()
+
     def _tell(self) -> None:
         """Tell the client how far the column is.
 
@@ -204,6 +214,7 @@ class _Column:
         """
         self._told_at = time.monotonic()
         task = self._gathered.task(self._told_at - self._started, done=False)
+        task = replace(task, completed=task.completed + self._completed, failed=task.failed + self._failed)
         if not tell(self._run.store, self._run.operation, task):
             raise ClaimRefused(f"operation {self._run.operation.no} was cancelled or taken over")
 

@@ -1,6 +1,6 @@
 """code: a function over the row in PYTHON, JAVASCRIPT or SQL, evaluated in the sandbox."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from uuid import UUID
@@ -19,11 +19,12 @@ class Code:
 
     evaluation: Evaluation
     names: Mapping[str, UUID]
+    heard: Callable[[int, int], None]
 
     def compute(self, chunk: Chunk) -> Iterable[Answers]:
         """Yield one answer for the whole chunk."""
         columns = {name: chunk.columns[column_id] for name, column_id in self.names.items()}
-        found = self.evaluation.evaluate(columns, len(chunk))
+        found = self.evaluation.evaluate(columns, len(chunk), self.heard)
         yield Answers(values_of(found.values), errors=found.errors)
 
 
@@ -43,7 +44,7 @@ def _open(context: RunContext) -> Iterator[Code]:
             evaluation = stack.enter_context(evaluator.opened(config["code"]))
         except Unguarded as error:
             raise EngineUnavailable(error.message) from error
-        yield Code(evaluation, names_of(context.column))
+        yield Code(evaluation, names_of(context.column), context.heard)
 
 
 KIND = RunnerKind(engine=lambda column: engine_of(column.config["language"]), open=_open)

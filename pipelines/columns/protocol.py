@@ -24,13 +24,15 @@ class RunContext:
     """For whom a runner works: the operation is the run's own, `who` the user that asked for it.
 
     `column.config` names columns by id; `column.dependencies` tell under which variable or name
-    (`config_meta`) and for which key each is read.
+    (`config_meta`) and for which key each is read. `heard` takes how many more rows are computed and failed
+    within a chunk that takes long, for the client; what it raises ends the run.
     """
 
     store: Store
     who: Principal
     operation: Operation
     column: Column
+    heard: Callable[[int, int], None] = lambda _completed, _failed: None
 
 
 class Runner(Protocol):

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from storage import sandbox
 from storage.domain.errors import InvalidConfig, Unguarded
 from storage.domain.keys import Principal
 from storage.engine.sandbox.process import Worker
+from storage.imports import cancel_operation
+from storage.operations import ClaimRefused
 from storage.store import Store
 from tests.recalculating import Bench, Counting
 from tests.storage.sandbox.conftest import kind_of
@@ -104,6 +107,40 @@ def test_where_the_sandbox_does_not_hold_nothing_is_saved_and_nothing_runs(
     assert "does not hold on this machine" in (bench.cells("Py")[0].state.error_message or "")
     code(bench, "Js", "return data['Number']", "JAVASCRIPT")
     assert bench.values("Js") == ["1", "x", "3"]
+
+
+def test_slow_code_is_heard_of_before_its_block_ends(store: Store, who: Principal) -> None:
+    bench = Bench(store, who, ["N"], [[str(n)] for n in range(12)])
+    text = "import time\ntime.sleep(0.3)\nif data.N == '1': 1 / 0"
+    added = bench.add("Slow", "code", code=text, language="PYTHON")
+    assert added.operation is not None
+    seen = set()
+    with ThreadPoolExecutor() as threads:
+        run = threads.submit(bench.run, added.operation)
+        while not run.done():
+            found = bench.poll(added.operation)
+            seen.add((found.completed_count, found.failed_count))
+            time.sleep(0.05)
+        run.result()
+    assert len({one for one in seen if 0 < sum(one) < 12}) >= 2
+    found = bench.poll(added.operation)
+    assert (found.completed_count, found.failed_count) == (11, 1)
+
+
+def test_cancelled_code_stops_within_its_block(store: Store, who: Principal) -> None:
+    bench = Bench(store, who, ["N"], [[str(n)] for n in range(200)])
+    text = "import time\ntime.sleep(0.1)\nreturn data.N"
+    added = bench.add("Slow", "code", code=text, language="PYTHON")
+    assert added.operation is not None
+    started = time.monotonic()
+    with ThreadPoolExecutor() as threads:
+        run = threads.submit(bench.run, added.operation)
+        time.sleep(1)
+        cancel_operation(store, who, **bench.place, operation_id=added.operation.id)
+        with pytest.raises(ClaimRefused):
+            run.result()
+    assert time.monotonic() - started < 10
+    assert bench.statuses("Slow") == ["stale"] * 200
 
 
 def test_a_worker_that_is_killed_costs_no_cell(

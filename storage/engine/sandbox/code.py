@@ -4,7 +4,7 @@ A worker serves one operation. A batch that meets a limit ends its worker; its r
 batches and at last one at a time, so that the row that is at fault fails alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -92,17 +92,23 @@ class Evaluation:
         self._evaluator, self._code, self._lease = evaluator, code, lease
         self._worker: Worker | None = None
         self._timeouts = self._limits = 0
+        self._heard: Callable[[int, int], None] | None = None
 
     def start(self) -> None:
         """Have a worker ready that took the code."""
         self._ready()
 
-    def evaluate(self, columns: Mapping[str, Values], count: int) -> Evaluated:
+    def evaluate(
+        self, columns: Mapping[str, Values], count: int, heard: Callable[[int, int], None] | None = None
+    ) -> Evaluated:
         """Return what becomes of each of `count` rows, in order; `columns` are by their names in the code.
+
+        `heard` is told after each batch how many more rows were completed and failed.
 
         Raises:
             Unavailable: no worker became free.
         """
+        self._heard = heard
         inputs = Inputs(columns, count)
         if self._evaluator.kind.module != SQL.module:
             return self._rows(TypedInputs(inputs, ()))
@@ -147,6 +153,8 @@ class Evaluation:
                 )
             values += found
             errors |= {done + at: error for at, error in failed.items()}
+            if self._heard is not None:
+                self._heard(len(found) - len(failed), len(failed))
         return Evaluated(values, errors)
 
     @property
