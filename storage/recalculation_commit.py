@@ -16,7 +16,7 @@ from storage.domain.relaid import Piece, with_results
 from storage.domain.staleness import MOST_ROWS_ONE_BY_ONE, Rows
 from storage.engine.catalog import Connection
 from storage.engine.column_frames import standing_notes
-from storage.engine.result_blocks import changed_places, entries, kept_entries, segment_rows
+from storage.engine.result_blocks import changed_places, count_untold, entries, kept_entries, segment_rows
 from storage.engine.result_writer import ResultWriter
 from storage.engine.rows.columns import find_column_by_no
 from storage.engine.rows.operations import update_owned
@@ -59,6 +59,8 @@ class Gathered(AbstractContextManager["Gathered"]):
     _held: list[tuple[Block, Computed]] = field(default_factory=list)
     _tried: int = 0
     _unchanged: int = 0
+    # of the unchanged, those that do not say yet that they are completed
+    _untold: int = 0
     _changed: set[int] | None = field(default_factory=set)
     _writer: ResultWriter | None = None
 
@@ -81,6 +83,7 @@ class Gathered(AbstractContextManager["Gathered"]):
         self._note_changed(block, computed)
         self._tried += len(computed.places)
         self._unchanged += len(computed.unchanged)
+        self._untold += count_untold(block.own, computed)
         if self._writer is not None:
             self._write(self._writer, block, computed)
             return
@@ -90,7 +93,7 @@ class Gathered(AbstractContextManager["Gathered"]):
 
     def finish(self) -> None:
         """Decide on the form that the results are kept in, once all are there."""
-        if self._writer is None and self._unchanged > MOST_PATCHED and not self._all:
+        if self._writer is None and self._untold > MOST_PATCHED and not self._all:
             self._begin_files()
         if self._writer is not None:
             self._writer.finish()
@@ -226,9 +229,9 @@ class Gathered(AbstractContextManager["Gathered"]):
 
     def _patch(self, marked: Rows, now: datetime) -> Patch:
         found: dict[int, Entry] = {}
-        whole = self._unchanged > MOST_PATCHED
+        whole = self._untold > MOST_PATCHED
         for block, computed in self._held:
-            if not whole:
+            if self._untold and not whole:
                 found.update(kept_entries(block.own, block.row_nos, computed, now))
             found.update(entries(block.own, block.row_nos, computed, self.stamp, now))
         for row, entry in found.items():

@@ -196,9 +196,11 @@ def read_block(store: Store, job: Job, start: int, count: int, rows: set[int] | 
     chosen = picked(own, job.wanted.statuses, numbers, rows)
     sources: dict[UUID, ColumnFrame] = {}
     if len(chosen):
-        sources = {
-            one.column_id: _source_frame(store, one, start, count).gather(chosen) for one in job.sources
-        }
+        sources = {one.column_id: _source_frame(store, one, start, count) for one in job.sources}
+    if len(chosen) < count:
+        sources = {column_id: frame.gather(chosen) for column_id, frame in sources.items()}
+    if len(chosen) == count:
+        return Block(start, count, range(start, start + count), numbers, own, sources)
     offsets = chosen.to_list()
     return Block(
         start,

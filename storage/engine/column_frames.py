@@ -23,6 +23,9 @@ _TYPES: dict[Encoding, Any] = {
     "json": pl.String,
     "messages": pl.String,
 }
+# how the note of a cell begins that was completed and has nothing more to say
+_PLAIN = '{"state":{"input_hash":"'
+_HASH_LENGTH = 32
 _STATUS = r'"status":"([a-z]+)"'
 _HASH = r'"input_hash":"([0-9a-f]{32})"'
 
@@ -137,6 +140,10 @@ def _stored(reader: SegmentReader, source: Stored, span: Span, *, hashed: bool) 
     if not notes_matter:
         return ColumnFrame(values, _repeat("completed", span.count), _repeat(None, span.count))
     notes = pl.DataFrame({"note": pl.Series(table.column(1))})
+    plain = notes["note"].str.starts_with(_PLAIN)
+    if plain.all(ignore_nulls=False):
+        hashes = notes["note"].str.slice(len(_PLAIN), _HASH_LENGTH)
+        return ColumnFrame(values, _repeat("completed", span.count), hashes)
     read = notes.select(
         pl.col("note").str.extract(_STATUS).fill_null("completed").alias("status"),
         pl.col("note").str.extract(_HASH).alias("hash"),

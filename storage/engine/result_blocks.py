@@ -62,6 +62,12 @@ def kept_entries(
             yield row_nos[place], Entry(KEPT, now, COMPLETED)
 
 
+def count_untold(own: ColumnFrame, computed: Computed) -> int:
+    """Count the unchanged cells that do not say that they are completed."""
+    places = pl.Series(list(computed.unchanged), dtype=pl.UInt32)
+    return int((own.statuses.gather(places) != COMPLETED.status).sum())
+
+
 def changed_places(own: ColumnFrame, computed: Computed) -> pl.Series:
     """Return the places in the block whose value or success is another now: what reads them is stale."""
     places = pl.Series(list(computed.places), dtype=pl.UInt32)
