@@ -62,37 +62,35 @@ def logged(store: Store) -> list[int]:
     return made
 
 
-@pytest.mark.parametrize(
-    ("field", "query", "values"),
-    [
-        ("engine", {}, ["gpt-4o", "claude", "GPT-5"]),
-        ("engine", {"prefix": "gPt"}, ["gpt-4o", "GPT-5"]),
-        ("provider_type", {}, ["openai", "anthropic"]),
-        ("status", {}, ["SUCCESS", "ERROR"]),
-        ("prompt_id", {}, ["7", "8"]),
-        ("prompt", {}, ["Greeting", "greet"]),
-        ("prompt", {"prompt_id": 7}, ["greet"]),
-        ("engine", {"prompt_id": 7}, ["gpt-4o", "claude", "GPT-5"]),
-        ("tags", {}, ["a", "b"]),
-        ("metadata_keys", {}, ["user", "Team"]),
-        ("metadata_keys", {"prefix": "t"}, ["Team"]),
-        ("metadata_values", {"metadata_key": "user"}, ["ada", "bob"]),
-        ("metadata_values", {"metadata_key": "none"}, []),
-        ("metadata_values", {"metadata_key": ""}, ["empty"]),
-        ("tool_names", {}, ["weather"]),
-        ("output_keys", {"prefix": "VERDICT"}, ["verdict.is", "verdict.n"]),
-        ("output_values", {"metadata_key": "verdict.n"}, ["1", "2"]),
-        ("output_values", {"metadata_key": "tool_calls.function.arguments.city"}, ["Oslo"]),
-        ("input_variable_keys", {}, ["city", "n"]),
-        ("input_variable_values", {"metadata_key": "city"}, ["Rome"]),
-        ("engine", {"prefix": "%"}, []),
-        ("engine", {"prefix": ".*"}, []),
-    ],
-)
-def test_values_of_a_field(
-    ask: Callable[..., list[str]], logged: list[int], field: str, query: dict[str, Any], values: list[str]
-) -> None:
-    assert ask(field, **query) == values
+CASES: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("engine", {}, ["gpt-4o", "claude", "GPT-5"]),
+    ("engine", {"prefix": "gPt"}, ["gpt-4o", "GPT-5"]),
+    ("provider_type", {}, ["openai", "anthropic"]),
+    ("status", {}, ["SUCCESS", "ERROR"]),
+    ("prompt_id", {}, ["7", "8"]),
+    ("prompt", {}, ["Greeting", "greet"]),
+    ("prompt", {"prompt_id": 7}, ["greet"]),
+    ("engine", {"prompt_id": 7}, ["gpt-4o", "claude", "GPT-5"]),
+    ("tags", {}, ["a", "b"]),
+    ("metadata_keys", {}, ["user", "Team"]),
+    ("metadata_keys", {"prefix": "t"}, ["Team"]),
+    ("metadata_values", {"metadata_key": "user"}, ["ada", "bob"]),
+    ("metadata_values", {"metadata_key": "none"}, []),
+    ("metadata_values", {"metadata_key": ""}, ["empty"]),
+    ("tool_names", {}, ["weather"]),
+    ("output_keys", {"prefix": "VERDICT"}, ["verdict.is", "verdict.n"]),
+    ("output_values", {"metadata_key": "verdict.n"}, ["1", "2"]),
+    ("output_values", {"metadata_key": "tool_calls.function.arguments.city"}, ["Oslo"]),
+    ("input_variable_keys", {}, ["city", "n"]),
+    ("input_variable_values", {"metadata_key": "city"}, ["Rome"]),
+    ("engine", {"prefix": "%"}, []),
+    ("engine", {"prefix": ".*"}, []),
+]
+
+
+def test_values_of_a_field(ask: Callable[..., list[str]], logged: list[int]) -> None:
+    for field, query, values in CASES:
+        assert ask(field, **query) == values, (field, query)
 
 
 def test_a_filter_group_scopes_them(ask: Callable[..., list[str]], logged: list[int]) -> None:

@@ -59,7 +59,7 @@ def _drawn(count: int) -> list[dict[str, Any]]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(GROUPS, st.none() | TEXTS, st.booleans())
 def test_a_search_finds_what_matches_by_rule(
     case: Case, group: dict[str, Any], q: str | None, oldest_first: bool
