@@ -1,75 +1,67 @@
 """Dynamic datasets: what a filter of request logs names, and its rows as segments."""
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from storage.domain.datasets import LinkKind
-from storage.domain.filters import EVERYTHING, Group, OneOf, Range, leaves, parse_filter_group
-from storage.domain.history import MOST_REQUESTS, NO_MATCH, HistoryQuery, HistorySpec, check_history
-from storage.domain.imports import Imported, ImportRefused, ImportTarget
+from storage.domain.filters import Group, OneOf, Range, leaves, parse_filter_group
+from storage.domain.history import HistoryQuery, check_history
+from storage.domain.imports import Imported, ImportTarget
 from storage.domain.operations import Operation
-from storage.domain.words import query_words
 from storage.engine.catalog import Connection
 from storage.engine.rows.prompt_labels import select_labels_named
 from storage.engine.rows.prompts import find_link
-from storage.history_imports import write_requests
-from storage.request_search import SearchQuery, find_request_ids
+from storage.history_imports import settle_history, write_requests
 from storage.store import Store
 
 Report = Callable[[float, int], None]
+_DIRECT: tuple[LinkKind, ...] = ("prompt_version", "prompt_label")
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetFilter:
-    """What a dynamic dataset asks of request logs, and which columns it makes of them."""
-
-    group: Group = EVERYTHING
-    q: str | None = None
-    sort_by: str | None = None
-    sort_order: str | None = None
-    limit: int | None = None
-    variables: tuple[str, ...] = ()
-    fields: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "DatasetFilter":
-        """Read `filter_params`, as a caller sent them."""
-        return cls(
-            parse_filter_group(value.get("filter_group") or {}),
-            value.get("q"),
-            value.get("sort_by"),
-            value.get("sort_order"),
-            value.get("limit"),
-            tuple(value.get("variables_to_parse") or ()),
-            tuple(value.get("include_fields") or ()),
-        )
-
-    @property
-    def query(self) -> SearchQuery:
-        return SearchQuery(
-            group=self.group,
-            words=query_words(self.q),
-            sort_by=self.sort_by,
-            descending=self.sort_order != "asc",
-        )
-
-
-def check_filter(filter_params: Mapping[str, Any]) -> DatasetFilter:
-    """Return what parameters ask for.
+def check_filter(store: Store, workspace_id: int, filter_params: Mapping[str, Any]) -> None:
+    """Raise unless parameters make sense now.
 
     Raises:
         Invalid: a filter is wrong, a field unknown, or a title too long.
+        NotFound: a prompt, version or label is unknown.
     """
-    asked = DatasetFilter.from_json(filter_params)
-    check_history(HistoryQuery(variables=asked.variables, fields=asked.fields), ("body",))
-    return asked
+    query = query_of(filter_params)
+    check_history(query, ("body",))
+    settle_history(store, workspace_id, query)
 
 
-def find_links(store: Store, workspace_id: int, group: Group) -> tuple[tuple[LinkKind, int], ...]:
-    """Return the prompts, versions and labels that a filter asks for; not what it excludes."""
+def query_of(filter_params: Mapping[str, Any]) -> HistoryQuery:
+    """Read `filter_params`, as a caller sent them."""
+    given = filter_params.get
+    group = given("filter_group")
+    start, end = given("start_time"), given("end_time")
+    return HistoryQuery(
+        filter_group=None if group is None else json.dumps(group, sort_keys=True),
+        q=given("q"),
+        sort_by=given("sort_by"),
+        descending=given("sort_order") != "asc",
+        prompt_id=given("prompt_id"),
+        prompt_version_id=given("prompt_version_id"),
+        prompt_label_id=given("prompt_label_id"),
+        start_time=None if start is None else datetime.fromisoformat(start),
+        end_time=None if end is None else datetime.fromisoformat(end),
+        limit=given("limit"),
+        variables=tuple(given("variables_to_parse") or ()),
+        fields=tuple(given("include_fields") or ()),
+    )
+
+
+def find_links(
+    store: Store, workspace_id: int, filter_params: Mapping[str, Any]
+) -> tuple[tuple[LinkKind, int], ...]:
+    """Return the prompts, versions and labels that parameters ask for; not what they exclude."""
+    group = parse_filter_group(filter_params.get("filter_group") or {})
     with store.catalog.read() as connection:
         prompts = _prompts(connection, workspace_id, group)
+        if filter_params.get("prompt_id") is not None:
+            prompts.add(filter_params["prompt_id"])
         found: set[tuple[LinkKind, int]] = {("prompt", prompt_id) for prompt_id in prompts}
         for number in _values(group, "prompt_version_number"):
             for prompt_id in prompts:
@@ -80,6 +72,9 @@ def find_links(store: Store, workspace_id: int, group: Group) -> tuple[tuple[Lin
             for label in select_labels_named(connection, workspace_id, str(name)):
                 if not prompts or label.prompt_id in prompts:
                     found.add(("prompt_label", label.id))
+    for kind in _DIRECT:
+        if filter_params.get(f"{kind}_id") is not None:
+            found.add((kind, filter_params[f"{kind}_id"]))
     return tuple(sorted(found))
 
 
@@ -114,20 +109,6 @@ def write_filtered(store: Store, operation: Operation, target: ImportTarget, rep
         ImportRefused: no request matches.
         Unavailable: the disk is full.
     """
-    asked = DatasetFilter.from_json(operation.spec["history"])
-    limit = MOST_REQUESTS if asked.limit is None else asked.limit
-    ids = find_request_ids(store, operation.workspace_id, asked.query, limit=limit)
-    if not ids:
-        raise ImportRefused(NO_MATCH)
-    spec = HistorySpec(
-        ids=tuple(ids),
-        prompt_id=None,
-        version_number=None,
-        start_time=None,
-        end_time=None,
-        limit=None,
-        variables=asked.variables,
-        fields=asked.fields,
-        nothing=False,
-    )
+    query = query_of(operation.spec["history"])
+    spec = settle_history(store, operation.workspace_id, query)
     return write_requests(store, operation.workspace_id, spec, target, report)

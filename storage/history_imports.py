@@ -65,7 +65,7 @@ def start_history_import(
         ImportInProgress, Conflict: as `storage.imports.start_file_import`.
     """
     check_history(query, loc)
-    spec = _settled(store, who.workspace_id, query)
+    spec = settle_history(store, who.workspace_id, query)
     return start_import(
         store,
         who,
@@ -78,7 +78,12 @@ def start_history_import(
     )
 
 
-def _settled(store: Store, workspace_id: int, query: HistoryQuery) -> HistorySpec:
+def settle_history(store: Store, workspace_id: int, query: HistoryQuery) -> HistorySpec:
+    """Look up what a query names.
+
+    Raises:
+        NotFound: a prompt, version or label is unknown.
+    """
     links: list[PromptLink] = []
     if query.prompt_id is not None:
         link = find_prompt_link(store, workspace_id, prompt_id=query.prompt_id)

@@ -62,8 +62,8 @@ async def create_from_file(request: Request, store: OpenStore, runs: OpenRuns, w
 def create_from_filter(store: OpenStore, runs: OpenRuns, who: Who, body: FromFilterBody) -> DatasetQueued:
     """Queue the requests that match as the group's next version, which a report can read anew."""
     params = body.filter_params()
-    asked = check_filter(params)
-    links = find_links(store, who.workspace_id, asked.group)
+    check_filter(store, who.workspace_id, params)
+    links = find_links(store, who.workspace_id, params)
     made = drafts.start_filter_draft(
         store, who, group_id=body.dataset_group_id, filter_params=params, links=links
     )

@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from api.schemas.base import Answer, Body, WireInt, example
 from api.schemas.filters import BodyGroup, FreeText, SortBy, SortOrder
+from api.schemas.moments import LastMoment, Moment
 from api.schemas.new_sheets import FileContent, Title
 from api.schemas.pages import Pagination
 from api.schemas.templates import ExternalIdShape
@@ -127,8 +128,13 @@ class FromFilterBody(Body):
     )
 
     dataset_group_id: Id
-    filter_group: BodyGroup
+    filter_group: BodyGroup | None = None
     q: FreeText | None = None
+    prompt_id: Id | None = None
+    prompt_version_id: Id | None = None
+    prompt_label_id: Annotated[Id | None, Field(description="The version that it names when read.")] = None
+    start_time: Annotated[Moment | None, Field(description="Of request_start_time, inclusive.")] = None
+    end_time: Annotated[LastMoment | None, Field(description="Of request_start_time, inclusive.")] = None
     sort_by: SortBy | None = None
     sort_order: SortOrder | None = None
     limit: Annotated[int, Field(ge=1, le=MOST_REQUESTS)] | None = None
@@ -136,17 +142,22 @@ class FromFilterBody(Body):
     include_fields: list[str] | None = None
 
     @model_validator(mode="after")
-    def _check_order(self) -> Self:
+    def _check_choice(self) -> Self:
         if (self.sort_order is None) != (self.sort_by is None):
             raise ValueError("sort_by and sort_order come together")
+        if all(
+            one is None
+            for one in (self.filter_group, self.prompt_id, self.prompt_version_id, self.prompt_label_id)
+        ):
+            raise ValueError("filter_group, or the id of a prompt, version or label, must be given")
         return self
 
     def filter_params(self) -> dict[str, Any]:
-        """What is kept of it, the filter as it was sent."""
-        names = ("q", "sort_by", "sort_order", "limit", "variables_to_parse", "include_fields")
-        given = {name: getattr(self, name) for name in names}
-        filter_group = json.loads(self.filter_group.spelled)
-        return {"filter_group": filter_group, **{name: one for name, one in given.items() if one is not None}}
+        """What is kept of it, as it was sent."""
+        given = self.model_dump(mode="json", exclude={"dataset_group_id", "filter_group"}, exclude_none=True)
+        if self.filter_group is not None:
+            given["filter_group"] = json.loads(self.filter_group.spelled)
+        return given
 
 
 class GroupIdBody(Body):

@@ -380,6 +380,24 @@ def test_a_dynamic_dataset_holds_what_its_filter_matches(client: TestClient, sto
     assert [(row["request_id"], row["x"]) for row in rows(client, version["id"])] == [(wanted, "y")]
 
 
+def test_a_dynamic_dataset_by_the_ids_of_a_prompt_and_times(client: TestClient, store: Store) -> None:
+    prompt, other = publish(client, "greet"), publish(client, "part")
+    wanted = log(client, prompt_name="greet", prompt_version_number=1)
+    log(client, prompt_name="part", prompt_version_number=1)
+    group = make_group(client)
+    params = {"prompt_version_id": prompt["prompt_version_id"], "start_time": "2020-01-01T00:00:00Z"}
+    call(client, "from-filter-params", group, **params)
+    assert run_all(store) == [None]
+    (version,) = versions(client, group)
+    assert [row["request_id"] for row in rows(client, version["id"])] == [wanted]
+    assert version["filter_params"] == params
+    assert [one["id"] for one in _list(client, prompt_version_id=prompt["prompt_version_id"])] == [
+        version["id"]
+    ]
+    assert _list(client, prompt_version_id=other["prompt_version_id"]) == []
+    assert call(client, "from-filter-params", group, prompt_id=99).status_code == 404
+
+
 def test_a_filter_that_matches_nothing_leaves_no_draft(client: TestClient, store: Store) -> None:
     group = make_group(client)
     call(client, "from-filter-params", group, filter_group={})
