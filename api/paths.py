@@ -15,6 +15,7 @@ from storage.domain.ids import is_hidden_id
 from storage.domain.keys import Principal
 from storage.folders import get_folder
 from storage.prompt_labels import check_label
+from storage.reports import check_report
 from storage.sheet_changes import check_deleted_sheet
 from storage.sheets import get_sheet
 from storage.store import Store
@@ -77,6 +78,11 @@ def dataset_group_path(store: Store, who: Principal, params: Mapping[str, str]) 
 def dataset_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
     """Check {dataset_id}."""
     check_dataset(store, who, path_number(params, "dataset_id"))
+
+
+def report_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
+    """Check {report_id}."""
+    check_report(store, who, path_number(params, "report_id"))
 
 
 def webhook_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:

@@ -35,7 +35,7 @@ def run_import(store: Store, no: int, attempt: int, run_id: str, report: Report)
     target = get_import_target(store, operation)
     report(f"Importing into sheet {target.sheet_id}, attempt {attempt}.")
     try:
-        imported = _write(store, operation, target, _Progress(store, operation))
+        imported = _write(store, operation, target, progress_of(store, operation))
         return _commit(store, operation, imported, report)
     except (ImportRefused, NotFound) as refusal:
         # Titles of the client's content may stand in the sentence, so it goes to the client alone.
@@ -74,6 +74,11 @@ def _schema(imported: Imported) -> dict[str, str]:
         for one in segment.fields:
             found[imported.titles[one.position]][one.encoding] = None
     return {title: " | ".join(encodings) or "text" for title, encodings in found.items()}
+
+
+def progress_of(store: Store, operation: Operation) -> "_Progress":
+    """Return what tells the client of an operation how far its reading is."""
+    return _Progress(store, operation)
 
 
 class _Progress:

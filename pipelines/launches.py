@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from storage.domain.datasets import group_id_of
-from storage.domain.operations import DATASETS, IMPORTS, RECALCULATE, Operation
+from storage.domain.operations import DATASETS, IMPORTS, RECALCULATE, REPORT_REFRESH, Operation
 
 IMPORT_JOB, RECALCULATION_JOB, DATASET_JOB = "import_sheet", "recalculate_sheet", "write_dataset"
 SHEET_ASSET, RECALCULATION_ASSET = "sheet_snapshots", "sheet_recalculation"
@@ -16,6 +16,7 @@ OUTBOX_SENSOR = "outbox"
 _JOBS = {
     **dict.fromkeys(IMPORTS, IMPORT_JOB),
     RECALCULATE: RECALCULATION_JOB,
+    REPORT_REFRESH: IMPORT_JOB,
     **dict.fromkeys(DATASETS, DATASET_JOB),
 }
 _ASSETS = {IMPORT_JOB: SHEET_ASSET, RECALCULATION_JOB: RECALCULATION_ASSET, DATASET_JOB: DATASET_ASSET}

@@ -5,6 +5,7 @@ readers and the upkeep of sheets are those of datasets.
 """
 
 from datetime import datetime
+from uuid import UUID
 
 from storage.domain.datasets import DatasetGroup
 from storage.domain.ids import hidden_id
@@ -24,7 +25,9 @@ from storage.store import Store
 from storage.versions import record_version, require_version
 
 
-def add_hidden_sheet(connection: Connection, store: Store, who: Principal, title: str) -> Sheet:
+def add_hidden_sheet(
+    connection: Connection, store: Store, who: Principal, title: str, sheet_id: UUID | None = None
+) -> Sheet:
     """Make a bare sheet in a table of its own that is none to clients."""
     now = store.now()
     table_id = hidden_id(store.new_id())
@@ -47,6 +50,7 @@ def add_hidden_sheet(connection: Connection, store: Store, who: Principal, title
         index=None,
         blank=False,
         told=False,
+        sheet_id=sheet_id,
     )
 
 

@@ -81,7 +81,7 @@ def create_column(
             columns=columns,
             code_reads=reads,
         )
-        column = _insert(connection, store, sheet, columns, new, bound, now)
+        column = insert_bound(connection, store, sheet, columns, new, bound, now)
         head = store.snapshots.get(connection, sheet.head_no)
         fill = Fill(None, now, STALE) if column.computed else Fill(EMPTY, now)
         manifest = head.manifest.with_fill(column.no, fill)
@@ -126,7 +126,7 @@ def place_column(connection: Connection, others: Sequence[Column], position: int
     return placed.rank
 
 
-def _insert(
+def insert_bound(
     connection: Connection,
     store: Store,
     sheet: Sheet,
@@ -135,6 +135,7 @@ def _insert(
     bound: Bound,
     now: datetime,
 ) -> Column:
+    """Add the row of a column whose configuration is bound; its cells are laid by the caller."""
     values: dict[str, Any] = {
         "id": store.new_id(),
         "sheet_no": sheet.no,

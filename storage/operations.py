@@ -32,6 +32,7 @@ from storage.engine.rows.operations import (
     update_queued,
 )
 from storage.import_events import record_import_failed
+from storage.report_outcomes import record_report_ended
 from storage.store import Store
 
 
@@ -192,6 +193,7 @@ def complete(connection: Connection, store: Store, operation: Operation, message
     if not update_owned(connection, operation, values):
         raise ClaimRefused(f"operation {operation.no} is no longer of run {operation.run_id}")
     release_sheet(connection, operation.no)
+    record_report_ended(connection, store, operation, COMPLETED)
 
 
 def cancel_within(connection: Connection, store: Store, operation: Operation, message: str) -> bool:
@@ -202,6 +204,7 @@ def cancel_within(connection: Connection, store: Store, operation: Operation, me
     cancelled = update_open(connection, operation.no, operation.attempt, values)
     if cancelled:
         release_sheet(connection, operation.no)
+        record_report_ended(connection, store, operation, CANCELLED)
     return cancelled
 
 
@@ -219,6 +222,9 @@ def fail_within(connection: Connection, store: Store, no: int, attempt: int, mes
     if failed:
         release_sheet(connection, no)
         record_import_failed(connection, store, no, message)
+        ended = find_operation_by_no(connection, no)
+        if ended is not None:
+            record_report_ended(connection, store, ended, FAILED)
     return failed
 
 

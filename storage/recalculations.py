@@ -69,6 +69,20 @@ def enqueue_column(
     return _enqueue(connection, store, who, sheet, wanted, [Task(column.no, cell_count)])
 
 
+def enqueue_columns(
+    connection: Connection,
+    store: Store,
+    who: Principal,
+    sheet: Sheet,
+    columns: Sequence[Column],
+    cell_count: int,
+) -> Operation:
+    """Queue the first computation of several columns, in the transaction that adds them."""
+    ordered = order_columns(connection, [column.no for column in columns])
+    wanted = Wanted(tuple(ordered))
+    return _enqueue(connection, store, who, sheet, wanted, [Task(no, cell_count) for no in ordered])
+
+
 def start_recalculation(
     store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, asked: Asked
 ) -> Recalculation:

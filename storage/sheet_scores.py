@@ -163,6 +163,12 @@ def make_score(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID) 
     )
 
 
+def score_now(store: Store, snapshot: Snapshot, columns: Sequence[Column]) -> dict[str, Any]:
+    """Return `score` and `columns` of what cells hold now; keeps nothing."""
+    configuration = ScoreConfiguration()
+    return _by_columns(store, None, snapshot, configuration, scored_columns(configuration, columns))
+
+
 def list_scores(
     store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, request: PageRequest
 ) -> Page[VersionScore]:
@@ -184,7 +190,7 @@ def list_scores(
 
 def _by_columns(
     store: Store,
-    who: Principal,
+    who: Principal | None,
     snapshot: Snapshot,
     configuration: ScoreConfiguration,
     columns: Sequence[Column],

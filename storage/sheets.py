@@ -107,6 +107,7 @@ def add_sheet(
     index: int | None,
     blank: bool,
     told: bool = True,
+    sheet_id: UUID | None = None,
 ) -> Sheet:
     """Add a sheet with its version 1: blank (Column A, one empty row), or bare, to be imported into.
 
@@ -116,7 +117,7 @@ def add_sheet(
     at = place_index(index, count_sheets(connection, table_no))
     shift_sheets(connection, table_no, at)
     values: dict[str, Any] = {
-        "id": store.new_id(),
+        "id": sheet_id or store.new_id(),
         "table_no": table_no,
         "workspace_id": who.workspace_id,
         "title": title,

@@ -13,6 +13,7 @@ IMPORTS = frozenset({IMPORT_FILE, IMPORT_REQUEST_LOGS})
 RECALCULATE = "recalculate"
 DATASET_FILE, DATASET_FILTER = "dataset_file", "dataset_filter"
 DATASET_COPY, DATASET_SAVE = "dataset_copy", "dataset_save"
+REPORT_REFRESH = "report_refresh"
 DATASETS = frozenset({DATASET_FILE, DATASET_FILTER, DATASET_COPY, DATASET_SAVE})
 CANCELLED_MESSAGE = "cancelled"
 # A run that dies before it claims is started again; work that can never start must not be tried for ever.

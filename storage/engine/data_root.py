@@ -1,6 +1,7 @@
 """The folder of immutable files, named by URL; keys are relative, so that no row carries a path."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -43,6 +44,19 @@ class DataRoot:
             raise Unavailable("The data folder cannot be written now (disk full?).") from error
         finally:
             temporary.unlink(missing_ok=True)
+
+    def share(self, key: str, other: str) -> None:
+        """Let a published file be there under another key, too: without its bytes being written, if it can.
+
+        Raises:
+            Unavailable: the disk is full; nothing was published.
+        """
+        with self.writing(other) as path:
+            try:
+                path.hardlink_to(self.path(key))
+            except OSError:
+                # a file system without links, or one with too many of them
+                shutil.copyfile(self.path(key), path)
 
     def remove(self, key: str) -> None:
         with suppress(FileNotFoundError):

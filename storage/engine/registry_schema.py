@@ -168,5 +168,10 @@ reports = _placed(
     sa.Column("parent_id", INTEGER, sa.ForeignKey("reports.id"), index=True),
     # the dataset that it reads; of a pipeline the default one
     sa.Column("dataset_id", INTEGER),
+    # [{title, type, config, is_output_column}]; a run has those of its pipeline as they were then
+    sa.Column("columns", sa.JSON, nullable=False, server_default="[]"),
+    # of a run: the sheet that keeps its rows, and the operation that fills it
+    sa.Column("sheet_no", INTEGER, index=True),
+    sa.Column("operation_no", INTEGER),
     unique_name=False,
 )

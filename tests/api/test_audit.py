@@ -75,6 +75,13 @@ BODIES: dict[str, Any] = {
         client, rows=[{"a": 1}]
     ),
     "delete /api/public/v2/datasets/{dataset_id}": None,
+    "post /reports": lambda client: {
+        "dataset_group_id": _group(client),
+        "name": "fresh",
+        "columns": [{"title": "b", "type": "comparison", "config": {"sources": ["a"], "target": "1"}}],
+    },
+    "post /reports/{report_id}/run": {"name": "fresh"},
+    "delete /reports/{report_id}": None,
     "post /rest/prompt-templates": {
         "prompt_template": {"prompt_name": "fresh"},
         "prompt_version": {"prompt_template": BLUEPRINT},

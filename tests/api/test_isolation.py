@@ -14,6 +14,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from api.openapi import operations
+from pipelines.registry import WORK
+from pipelines.work import run_operation
+from storage.operations import list_waiting
 from storage.workspaces import find_key
 from tests.conftest import KEY
 from tests.importing import start
@@ -123,6 +126,18 @@ def _dataset(client: TestClient, ids: Ids) -> int:
     return client.post("/api/public/v2/dataset-versions/create-draft", json=body).json()["draft_dataset_id"]
 
 
+def _report(client: TestClient, ids: Ids) -> int:
+    group = _dataset_group(client, ids)
+    body = {"dataset_group_id": group, "file_name": "a.csv", "file_content_base64": "YQ0KMQ0K"}
+    assert client.post("/api/public/v2/dataset-versions/from-file", json=body).status_code == 201
+    store = cast("Starlette", client.app).state.service.store
+    queued = list_waiting(store)[-1]
+    run_operation(WORK, store, queued.no, queued.attempt, "run", lambda _: None)
+    column = {"title": "b", "type": "comparison", "config": {"sources": ["a"], "target": "1"}}
+    body = {"dataset_group_id": group, "name": "r", "columns": [column]}
+    return client.post("/reports", json=body).json()["report"]["id"]
+
+
 # In order: a later one may use the ids of those before it.
 MAKERS: dict[str, Maker] = {
     "identifier": _prompt,
@@ -143,6 +158,7 @@ MAKERS: dict[str, Maker] = {
     "input_variable_set_id": _document("/rest/input-variable-sets"),
     "dataset_group_id": _dataset_group,
     "dataset_id": _dataset,
+    "report_id": _report,
 }
 
 

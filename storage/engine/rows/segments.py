@@ -1,6 +1,6 @@
 """Rows of segments: every file that a snapshot may name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -41,6 +41,15 @@ def insert_segments(
     ]
     if values:
         connection.execute(segments.insert(), values)
+
+
+def share_segments(connection: Connection, keys: Mapping[str, str], sheet_no: int, now: datetime) -> None:
+    """Name files of other sheets under the keys that they have for this one."""
+    for key, shared in keys.items():
+        row = connection.execute(sa.select(segments).where(segments.c.key == key)).mappings().one()
+        values = {"id": segment_id_of(shared), "key": shared, "sheet_no": sheet_no, "created_at": now}
+        kept = {name: row[name] for name in ("rows", "bytes", "sha256", "encodings")}
+        connection.execute(segments.insert().values(values | kept))
 
 
 def select_segments(connection: Connection, sheet_no: int) -> dict[str, SegmentRow]:
