@@ -1,5 +1,6 @@
 """Fixtures: a store in a fresh folder, keys of two workspaces, a client of the application."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from storage.settings import Settings
-from storage.store import Store, open_store
+from storage.store import Store, open_store, opened
 from storage.workspaces import bootstrap, create_key, create_workspace
 
 KEY = "test-key-of-the-default-workspace-0001"
@@ -19,8 +20,18 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(home=tmp_path / "home", api_key=KEY)
 
 
+@pytest.fixture(scope="session")
+def made_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home folder as the first start leaves it: making the schema anew would be half of many a test."""
+    home = tmp_path_factory.mktemp("made") / "home"
+    with opened(Settings(home=home, api_key=KEY)) as store:
+        bootstrap(store)
+    return home
+
+
 @pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
+def store(settings: Settings, made_home: Path) -> Iterator[Store]:
+    shutil.copytree(made_home, settings.root, dirs_exist_ok=True)
     store = open_store(settings)
     bootstrap(store)
     yield store
