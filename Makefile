@@ -27,7 +27,7 @@ check: env-test
 	$(BIN)/lint-imports --no-cache
 
 test: check
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadfile
 
 test-slow: env-test
 	$(BIN)/python -m pytest -m slow --timeout=1200
