@@ -34,6 +34,7 @@ from tests.conftest import KEY
 
 TRACES = "/v1/traces"
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
+GZIPPED = {"Content-Type": PROTOBUF, "Content-Encoding": "gzip"}
 HI = [{"role": "user", "parts": [{"type": "text", "content": "Hi"}]}]
 START = 1_767_605_400_000_000_000
 
@@ -220,9 +221,9 @@ def status_said(content: bytes) -> Status:
         (b'{"resourceSpans": [7]}', {"Content-Type": JSON}, 400),
         (json.dumps(export(span(traceId="xyz"))).encode(), {"Content-Type": JSON}, 400),
         (json.dumps(export(span(startTimeUnixNano="-1"))).encode(), {"Content-Type": JSON}, 400),
-        (b"no gzip", {"Content-Type": PROTOBUF, "Content-Encoding": "gzip"}, 400),
-        (gzip.compress(b"x" * 999, mtime=0)[:-9], {"Content-Type": PROTOBUF, "Content-Encoding": "gzip"}, 400),
-        (gzip.compress(b"", mtime=0) * 70, {"Content-Type": PROTOBUF, "Content-Encoding": "gzip"}, 400),
+        (b"no gzip", GZIPPED, 400),
+        (gzip.compress(b"x" * 999, mtime=0)[:-9], GZIPPED, 400),
+        (gzip.compress(b"", mtime=0) * 70, GZIPPED, 400),
         (b"", {"Content-Type": "text/plain"}, 415),
         (b"", {"Content-Type": ""}, 415),
         (b"", {"Content-Type": PROTOBUF, "Content-Encoding": "zstd"}, 415),
