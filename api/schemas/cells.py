@@ -73,13 +73,16 @@ class CellEdited(CellAnswer):
     version: int
 
 
-def spell_cell(cell: Cell, sheet_id: UUID) -> dict[str, Any]:
-    """Spell a CellOut without building one: a page has up to hundreds of thousands."""
+def spell_cell(cell: Cell, sheet_id: UUID | str, column_id: str | None = None) -> dict[str, Any]:
+    """Spell a CellOut without building one: a page has up to hundreds of thousands.
+
+    Ids that many cells share may be given as text, so that they are spelled once.
+    """
     state = cell.state
     return {
         "id": cell.id,
         "sheet_id": sheet_id,
-        "column_id": cell.column_id,
+        "column_id": column_id or cell.column_id,
         "row_index": cell.row_index,
         "status": state.status,
         "cached": state.cached,

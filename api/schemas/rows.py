@@ -82,14 +82,14 @@ def spell_rows(
     found: RowPage, sheet_id: UUID, workspace_id: int, filters: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Spell a RowsAnswer; a filter that is None was not applied."""
-    column_ids = [str(column.id) for column in found.columns]
+    sheet, column_ids = str(sheet_id), [str(column.id) for column in found.columns]
     return {
         "success": True,
         "data": [
             {
                 "row_index": row.row_index,
                 "cells": {
-                    one: spell_cell(cell, sheet_id) for one, cell in zip(column_ids, row.cells, strict=True)
+                    one: spell_cell(cell, sheet, one) for one, cell in zip(column_ids, row.cells, strict=True)
                 },
             }
             for row in found.page.items

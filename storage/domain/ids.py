@@ -8,11 +8,12 @@ refused. Ids are stored by clients: this encoding must never change.
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from uuid import UUID
+from uuid import UUID, SafeUUID
 
 _NUMBER_BITS = 40
 _MAC_BITS = 42
 _PAYLOAD_BITS = 2 * _NUMBER_BITS
+_UNKNOWN = SafeUUID.unknown
 MAX_NUMBER = (1 << _NUMBER_BITS) - 1
 
 
@@ -63,7 +64,15 @@ def _hasher(key: bytes, person: bytes, digest_bytes: int) -> blake2b:
 
 def _pack(bits: int) -> UUID:
     high, mid, low = bits >> 74, (bits >> 62) & 0xFFF, bits & ((1 << 62) - 1)
-    return UUID(int=(high << 80) | (8 << 76) | (mid << 64) | (0b10 << 62) | low)
+    return _uuid((high << 80) | (8 << 76) | (mid << 64) | (0b10 << 62) | low)
+
+
+def _uuid(number: int) -> UUID:
+    # its constructor looks at every way of making one, and a page makes a hundred thousand
+    made = object.__new__(UUID)
+    object.__setattr__(made, "int", number)
+    object.__setattr__(made, "is_safe", _UNKNOWN)
+    return made
 
 
 def _unpack(value: UUID) -> int:

@@ -25,6 +25,7 @@ from tests.bench import (
     ingest,
     latency,
     search,
+    sheets,
     start,
     templates,
     webhooks,
@@ -43,6 +44,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "search": search.run,
     "engines": engines.run,
     "folders": folders.run,
+    "sheets": sheets.run,
     "columns": columns.run,
     "idle": idle.run,
 }
