@@ -113,7 +113,7 @@ def _compute_column(run: _Run, found: Recalculation, task: Task) -> bool:
         column = _Column(run, job, gathered, kind, started, spent)
         stopped = column.compute()
         gathered.finish()
-        gathered.commit(gathered.task(time.monotonic() - started, done=not stopped))
+        gathered.commit(gathered.task(time.monotonic() - started, done=True, stopped=stopped))
     counts = gathered.counts
     run.report(f"Column {job.column.id}: {counts.completed} completed, {counts.failed} failed.")
     if stopped:

@@ -155,14 +155,14 @@ class Gathered(AbstractContextManager["Gathered"]):
         else:
             self._changed.update(block.row_nos[place] for place in places)
 
-    def task(self, seconds: float, *, done: bool) -> Task:
-        """Return the job's task as far as it is."""
+    def task(self, seconds: float, *, done: bool, stopped: bool = False) -> Task:
+        """Return the job's task as far as it is; one that was `stopped` is committed in part."""
         counts, task = self.counts, self.job.task
         tried = counts.completed + counts.failed
         return replace(
             task,
             # what turned stale again meanwhile is not this run's any more
-            cell_count=tried if done else max(self.job.visited, tried),
+            cell_count=tried if done and not stopped else max(self.job.visited, tried),
             state=DONE if done else "running",
             completed=counts.completed,
             failed=counts.failed,
@@ -204,7 +204,7 @@ class Gathered(AbstractContextManager["Gathered"]):
             if manifest is not head.manifest or patch.cells or patch.restated:
                 laid = patch if patch.cells or patch.restated else None
                 new = commit(connection, base, manifest, patch=laid, next_row_no=sheet.next_row_no, now=now)
-            if sound and task.state == DONE and self._all:
+            if sound and self._all:
                 set_fingerprint(connection, job.column.no, job.fingerprint(self.digest, new))
         # from here on the files are the snapshot's
         self._writer = None

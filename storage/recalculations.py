@@ -301,7 +301,8 @@ def _live_counts(
             if task.column_no != column_no or task.state == DONE:
                 continue
             becomes: CellStatus = "running" if task.state == "running" else "queued"
-            left = task.pending
+            # what is computed of a column is seen when all of it is committed
+            left = task.cell_count
             for status in ("stale", "failed", "completed"):
                 taken = min(left, moved[status]) if one.wanted.visits(status) else 0
                 moved[status] -= taken
@@ -310,8 +311,8 @@ def _live_counts(
     return moved
 
 
-def count_pending(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, operation_id: str) -> int:
-    """Return how many cells an operation has not tried; 0 for one that is no recalculation of the sheet.
+def count_left(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, operation_id: str) -> int:
+    """Return how many cells an ended operation left; 0 for one that is no recalculation of the sheet.
 
     Raises:
         NotFound: no such sheet.

@@ -102,10 +102,10 @@ def cancel_operation(
     they were before.
     """
     place = {"table_id": table_id, "sheet_id": sheet_id}
-    pending = recalculations.count_pending(store, who, **place, operation_id=operation_id)
     cancelled = imports.cancel_operation(store, who, **place, operation_id=operation_id)
     runs.terminate_soon(cancelled)
-    return OperationCancelled(message="Cancelled", operation_id=cancelled.id, cancelled_cell_count=pending)
+    left = recalculations.count_left(store, who, **place, operation_id=operation_id)
+    return OperationCancelled(message="Cancelled", operation_id=cancelled.id, cancelled_cell_count=left)
 
 
 @router.get("/status-counts", summary="Count cells by status")

@@ -75,30 +75,37 @@ class Recalculation:
     tasks: tuple[Task, ...]
 
     @property
+    def kept(self) -> tuple[Task, ...]:
+        """The tasks as far as they count: an operation that ended keeps nothing of a column under way."""
+        if not self.operation.ended:
+            return self.tasks
+        return tuple(one if one.state == DONE else Task(one.column_no, one.cell_count) for one in self.tasks)
+
+    @property
     def cell_count(self) -> int:
         return sum(task.cell_count for task in self.tasks)
 
     @property
     def completed_count(self) -> int:
-        return sum(task.completed for task in self.tasks)
+        return sum(task.completed for task in self.kept)
 
     @property
     def failed_count(self) -> int:
-        return sum(task.failed for task in self.tasks)
+        return sum(task.failed for task in self.kept)
 
     @property
     def cached_count(self) -> int:
-        return sum(task.cached for task in self.tasks)
+        return sum(task.cached for task in self.kept)
 
     @property
     def pending_count(self) -> int:
-        return sum(task.pending for task in self.tasks)
+        return sum(task.pending for task in self.kept)
 
     @property
     def status_counts(self) -> dict[str, int]:
         """Count its cells by status; those that an ended one left are as they were before."""
         counts = {"completed": self.completed_count, "failed": self.failed_count}
-        for task in self.tasks:
+        for task in self.kept:
             status = "stale" if self.operation.ended else RUNNING if task.state == RUNS else QUEUED
             counts[status] = counts.get(status, 0) + task.pending
         return {status: count for status, count in counts.items() if count}

@@ -1,14 +1,18 @@
 """Recalculation: what is computed, what is not computed twice, and what changes meanwhile."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from pipelines.columns.protocol import RunnerKind
+from pipelines.columns.values import values_of
 from storage.column_changes import delete_column
 from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
+from storage.domain.results import Answers, Chunk
 from storage.imports import cancel_operation
 from storage.operations import ClaimRefused, raise_attempt
 from storage.recalculations import sheet_status_counts
@@ -392,3 +396,29 @@ def test_an_edited_cell_down_a_long_chain(store: Store, who: Principal) -> None:
     assert bench.edit("A", 0, "x") == 20
     bench.recalculate()
     assert bench.values(titles[-1]) == ["x", "2"]
+
+
+class Priced:
+    """Answers a row at a time, for a dollar each."""
+
+    def compute(self, chunk: Chunk) -> Iterable[Answers]:
+        for at in range(len(chunk)):
+            metrics = {"request_count": 1, "price": 1.0, "input_tokens": 3, "output_tokens": 4}
+            yield Answers(values_of([f"answer {chunk.row_indices[at]}"]), rows=[at], metrics={0: metrics})
+
+
+def test_a_budget_ends_a_recalculation_and_what_is_done_stays(bench: Bench) -> None:
+    kind = RunnerKind(engine=lambda _: "priced 1", open=lambda _: nullcontext(Priced()), keeps=True)
+    added = bench.add("Text", "llm", prompt="{A}", engine={"provider": "stub", "model": "echo"})
+    assert added.operation is not None
+    cancel_operation(bench.store, bench.who, **bench.place, operation_id=added.operation.id)
+    found = bench.recalculate({"llm": kind}, budget=2.0)
+    assert (found.operation.status, found.operation.message) == ("cancelled", "budget reached")
+    assert found.status_counts == {"completed": 2, "stale": 1}
+    assert bench.statuses("Text") == ["completed", "completed", "stale"]
+    assert bench.values("Text") == ["answer 0", "answer 1", None]
+    metrics = bench.cells("Text")[0].state.request_metrics
+    assert metrics is not None
+    assert metrics["price"] == 1.0
+    assert sum(task.tokens for task in found.tasks) == 14
+    assert bench.recalculate({"llm": kind}).cell_count == 1
