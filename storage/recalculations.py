@@ -35,6 +35,8 @@ from storage.store import Store
 
 NO_OPERATION = "No such operation"
 _HISTORY = 20
+_FEW_CELLS = 20_000
+_QUICK_KINDS = frozenset({"comparison", "composition"})
 MOST_ROWS = 100_000
 
 
@@ -207,8 +209,7 @@ def _enqueue(
     wanted: Wanted,
     tasks: Sequence[Task],
 ) -> Operation:
-    # one that waits for another of its sheet must not take the place of what computes
-    lane: Lane = "wait" if select_open_recalculations(connection, sheet.no) else "compute"
+    lane = _lane(connection, sheet, tasks)
     operation = enqueue(
         connection,
         store,
@@ -223,6 +224,17 @@ def _enqueue(
     )
     insert_recalculation(connection, operation.no, tasks)
     return operation
+
+
+def _lane(connection: Connection, sheet: Sheet, tasks: Sequence[Task]) -> Lane:
+    """Choose where a run stands: little of what is quickly computed goes with the short work."""
+    if select_open_recalculations(connection, sheet.no):
+        # one that waits for another of its sheet must not take the place of what computes
+        return "wait"
+    nos = {task.column_no for task in tasks}
+    kinds = {column.type for column in select_columns(connection, sheet.no) if column.no in nos}
+    few = sum(task.cell_count for task in tasks) <= _FEW_CELLS
+    return "short" if few and kinds <= _QUICK_KINDS else "compute"
 
 
 def get_recalculation(

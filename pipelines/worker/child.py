@@ -24,7 +24,7 @@ from pipelines.worker.wire import Lines, pack
 
 _PR_SET_PDEATHSIG = 1
 _BEHIND_SHORT_RUNS = 10
-_WARM = ("polars", "pyarrow.parquet")
+_WARM = ("polars", "pyarrow.compute", "pyarrow.parquet")
 
 
 def serve(host: socket.socket, lifeline: int) -> None:

@@ -328,7 +328,7 @@ def test_a_second_recalculation_waits_for_the_first(bench: Bench, store: Store) 
     second = bench.add("Two", "composition", source="One").operation
     assert first is not None
     assert second is not None
-    assert (first.lane, second.lane) == ("compute", "wait")
+    assert (first.lane, second.lane) == ("short", "wait")
     order: list[str] = []
     ran: list[bool] = []
 
