@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +25,17 @@ class Catalog:
     """One database by URL; safe to share between threads, never between processes by fork.
 
     A Catalog that is not `durable` commits without waiting for the disk: a power failure may undo its last
-    transactions, each as a whole; a kill of the process undoes none.
+    transactions, each as a whole; a kill of the process undoes none. `page_bytes` counts for a SQLite file
+    that is made now; an older one keeps its own.
     """
 
-    def __init__(self, url: str, *, durable: bool = True) -> None:
+    def __init__(self, url: str, *, durable: bool = True, page_bytes: int = 4096) -> None:
         self.url = sa.make_url(url)
         if self.url.get_backend_name() == "sqlite":
             Path(self.url.database or "").parent.mkdir(parents=True, exist_ok=True)
         self.engine = sa.create_engine(self.url, pool_size=16, max_overflow=48)
         if self.engine.dialect.name == "sqlite":
+            sa.event.listen(self.engine, "connect", partial(_set_page_size, page_bytes))
             sa.event.listen(self.engine, "connect", _configure_sqlite if durable else _configure_swift_sqlite)
             sa.event.listen(self.engine, "begin", _begin_sqlite)
         self._writer = self.engine.execution_options(promptlake_begin="BEGIN IMMEDIATE")
@@ -112,6 +115,15 @@ class Watch:
 def _transaction(connection: sa.Connection) -> Iterator[sa.Connection]:
     with _plain_errors(), connection.begin():
         yield connection
+
+
+def _set_page_size(
+    page_bytes: int, connection: DBAPIConnection, _entry: ConnectionPoolEntry | None = None
+) -> None:
+    # before the write-ahead log is chosen, which fixes it
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA page_size={page_bytes:d}")
+    cursor.close()
 
 
 def _configure_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) -> None:

@@ -10,7 +10,7 @@ log = logging.getLogger("promptlake.logs")
 # So much is written between two checkpoints.
 _EVERY_BYTES = 2_097_152
 # Beyond so many pages the log is begun anew: that holds the writer up, but only for what is left by then.
-_MOST_PAGES = 16_384
+_MOST_PAGES = 8_192
 
 
 class Checkpointer:

@@ -184,10 +184,16 @@ def move_flushed(connection: Connection, *, base: int, through: int, size: int) 
     return connection.execute(log_state.update().where(where).values(values)).rowcount == 1
 
 
+_TRIMMABLE = sa.select(sa.select(sa.func.min(log_tail.c.id)).scalar_subquery(), _FLUSHED)
+
+
 def trim_tail(connection: Connection, max_rows: int) -> int:
     """Remove the oldest flushed rows of the tail; return how many."""
-    oldest = sa.select(sa.func.min(log_tail.c.id)).scalar_subquery()
-    where = (log_tail.c.id <= _FLUSHED) & (log_tail.c.id < oldest + max_rows)
+    oldest, flushed = connection.execute(_TRIMMABLE).one()
+    if oldest is None or oldest > flushed:
+        return 0
+    # one bound, not two: of two the database seeks by one, and looks at every row for the other
+    where = log_tail.c.id <= min(flushed, oldest + max_rows - 1)
     return connection.execute(log_tail.delete().where(where)).rowcount
 
 
