@@ -7,6 +7,7 @@ from uuid import UUID
 from storage.domain.errors import invalid
 from storage.domain.manifests import Fill, Manifest
 
+_BORN_ROW_NO = 1
 FIRST_SHEET, FIRST_COLUMN = "Sheet 1", "Column A"
 EMPTY = ""
 """The value of a cell that nobody wrote."""
@@ -46,6 +47,8 @@ def place_index(index: int | None, sheet_count: int) -> int:
 def is_untouched(version_count: int, column_titles: list[str], manifest: Manifest) -> bool:
     """Say whether a sheet is still as it was born blank: Column A and one empty row."""
     if version_count != 1 or column_titles != [FIRST_COLUMN] or manifest.row_count != 1:
+        return False
+    if manifest.parts[0].first_row_no != _BORN_ROW_NO:
         return False
     return all(
         isinstance(source, Fill) and source.value == EMPTY for source in manifest.parts[0].columns.values()

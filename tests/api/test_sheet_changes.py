@@ -163,6 +163,15 @@ def test_an_edited_default_sheet_is_not_replaced(client: TestClient, store: Stor
     assert page["row_count"] == 2
 
 
+def test_a_default_sheet_whose_row_was_replaced_is_not_untouched(
+    client: TestClient, store: Store, sheet: str
+) -> None:
+    client.post(f"{sheet}/rows", json={})
+    client.request("DELETE", f"{sheet}/rows", json={"row_indices": [0]})
+    load(client, store, sheet, b"a\n1\n")
+    assert client.get(f"{sheet}/rows").json()["row_count"] == 2
+
+
 def test_one_import_at_a_time_and_a_repeat_starts_nothing(
     client: TestClient, store: Store, sheet: str
 ) -> None:
