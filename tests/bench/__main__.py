@@ -18,6 +18,7 @@ from tests.bench import (
     batch,
     beside,
     columns,
+    datasets,
     engines,
     folders,
     idle,
@@ -48,6 +49,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "folders": folders.run,
     "sheets": sheets.run,
     "columns": columns.run,
+    "datasets": datasets.run,
     "idle": idle.run,
 }
 
