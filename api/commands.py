@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from api import cli_backup, cli_export, cli_logs, cli_sql
+from api import cli_backup, cli_datasets, cli_export, cli_logs, cli_sql
 from api.cli_store import open_store_or_exit
 from api.doctor import examine, say
 from api.options import HOME, settings_of
@@ -166,6 +166,7 @@ COMMANDS: tuple[click.Command, ...] = (
     keys,
     workspaces_group,
     sql,
+    cli_datasets.datasets,
     cli_backup.backup,
     cli_backup.restore,
     cli_export.export,

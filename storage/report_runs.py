@@ -4,41 +4,35 @@ So engine, statuses, cache, cells and upkeep are those of sheets.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 from hashlib import sha256
 from typing import Any
 
 from storage.audit import record_audit
-from storage.column_binding import bind
 from storage.dataset_sheets import add_hidden_sheet, require_group_sheet
 from storage.datasets import require_dataset
-from storage.domain.cells import STALE
 from storage.domain.column_types.binding import CodeReads
-from storage.domain.columns import Column, ranks_after
+from storage.domain.columns import Column
 from storage.domain.datasets import Dataset
 from storage.domain.errors import Conflict, Malformed, invalid
 from storage.domain.imports import Imported, imported_parts
 from storage.domain.keys import Principal
-from storage.domain.manifests import Fill, Manifest
+from storage.domain.manifests import Manifest
 from storage.domain.operations import COMPLETED, REPORT_REFRESH, Operation
-from storage.domain.overlay import Patch
-from storage.domain.reports import Report, ReportColumn
+from storage.domain.reports import Report
 from storage.domain.sheets import Sheet
 from storage.engine.catalog import Connection
-from storage.engine.rows.columns import insert_text_columns, select_columns
 from storage.engine.rows.datasets import find_latest
 from storage.engine.rows.operations import update_open
 from storage.engine.rows.reports import KIND, find_report_of_sheet, insert_report, update_report
 from storage.engine.rows.segments import insert_segments
 from storage.engine.rows.sheets import find_sheet_by_no, update_sheet
 from storage.engine.rows.versions import find_version_state
-from storage.engine.snapshots import Snapshot, commit
-from storage.new_columns import NewColumn, insert_bound
+from storage.engine.snapshots import Snapshot
+from storage.laid_rows import add_text_columns, lay_rows, lay_shared
 from storage.operations import ClaimRefused, enqueue, succeed
-from storage.recalculations import enqueue_columns
 from storage.report_outcomes import record_report_ended
 from storage.reports import check_columns, read_columns_before, require_report
-from storage.shared_rows import SharedRows, shared_rows
+from storage.shared_rows import shared_rows
 from storage.store import Store
 
 _NO_RUN = "A report that is itself a run cannot be run: run its pipeline"
@@ -71,7 +65,7 @@ def run_report(
         dataset = _dataset(connection, who, report, dataset_id)
         if refresh and dataset.filter_params is None:
             raise invalid("refresh_dataset", "applies only to dynamic datasets")
-        columns, snapshot, next_row_no = _rows_of(connection, store, dataset)
+        columns, snapshot, next_row_no = rows_of_dataset(connection, store, dataset)
     reads = read_columns_before(store, who, report.columns)
     if refresh:
         return _start_refresh(store, who, report, dataset, reads, name)
@@ -84,7 +78,9 @@ def run_report(
         check_columns(connection, who, shared.titles, report.columns, reads)
         sheet = add_hidden_sheet(connection, store, who, name, sheet_id)
         run_id = _add_run(connection, store, who, report, dataset, sheet, name)
-        operation = _lay_shared(connection, store, who, sheet, shared, report.columns, reads)
+        operation = lay_shared(connection, store, who, sheet, shared, report.columns, reads)
+        if operation is None:
+            raise RuntimeError("a report without columns was run")
         update_report(connection, run_id, {"operation_no": operation.no})
         if not shared.row_count:
             _complete_empty(connection, store, operation)
@@ -103,9 +99,10 @@ def _dataset(connection: Connection, who: Principal, report: Report, dataset_id:
     return found
 
 
-def _rows_of(
+def rows_of_dataset(
     connection: Connection, store: Store, dataset: Dataset
 ) -> tuple[tuple[Column, ...], Snapshot, int]:
+    """Return columns, rows and the number after the last row's of a saved version."""
     sheet = require_group_sheet(connection, dataset.group)
     state = find_version_state(connection, sheet.no, dataset.sheet_version or 0)
     if state is None:
@@ -141,68 +138,6 @@ def _add_run(
     details = {"name": name, "parent_id": report.id, "dataset_id": dataset.id}
     record_audit(connection, store, who, action="run", kind=KIND, entity_id=run_id, details=details)
     return run_id
-
-
-def _lay_shared(
-    connection: Connection,
-    store: Store,
-    who: Principal,
-    sheet: Sheet,
-    shared: SharedRows,
-    columns: Sequence[ReportColumn],
-    reads: Sequence[CodeReads | None],
-) -> Operation:
-    now = store.now()
-    texts = _text_columns(connection, store, sheet, shared.titles, now)
-    manifest, patch = shared.lay(connection, sheet.no, texts, now)
-    return _lay(connection, store, who, sheet, manifest, patch, shared.next_row_no, columns, reads)
-
-
-def _text_columns(
-    connection: Connection, store: Store, sheet: Sheet, titles: Sequence[str], now: datetime
-) -> list[Column]:
-    return insert_text_columns(
-        connection,
-        sheet_no=sheet.no,
-        workspace_id=sheet.workspace_id,
-        titles=titles,
-        ids=[store.new_id() for _ in titles],
-        ranks=ranks_after(0, len(titles)),
-        now=now,
-    )
-
-
-def _lay(
-    connection: Connection,
-    store: Store,
-    who: Principal,
-    sheet: Sheet,
-    manifest: Manifest,
-    patch: Patch | None,
-    next_row_no: int,
-    columns: Sequence[ReportColumn],
-    reads: Sequence[CodeReads | None],
-) -> Operation:
-    """Commit rows with the report's columns, all stale, and queue their computation."""
-    now = store.now()
-    added = []
-    for column, read in zip(columns, reads, strict=True):
-        new = NewColumn(column.title, column.type, column.config, is_output_column=column.is_output_column)
-        there = select_columns(connection, sheet.no)
-        bound = bind(
-            connection,
-            who,
-            kind=new.type,
-            config=new.config,
-            dependencies=None,
-            columns=there,
-            code_reads=read,
-        )
-        added.append(insert_bound(connection, store, sheet, there, new, bound, now))
-        manifest = manifest.with_fill(added[-1].no, Fill(None, now, STALE))
-    head = store.snapshots.peek(connection, sheet.head_no)
-    commit(connection, head, manifest, patch=patch, next_row_no=next_row_no, now=now)
-    return enqueue_columns(connection, store, who, sheet, added, manifest.row_count)
 
 
 def _complete_empty(connection: Connection, store: Store, operation: Operation) -> None:
@@ -260,11 +195,13 @@ def commit_refresh(store: Store, who: Principal, operation: Operation, imported:
         sheet = find_sheet_by_no(connection, operation.sheet_no or 0)
         if sheet is None:
             raise ClaimRefused(f"the report of operation {operation.no} is deleted")
-        texts = _text_columns(connection, store, sheet, imported.titles, now)
+        texts = add_text_columns(connection, store, sheet, imported.titles, now)
         insert_segments(connection, sheet.no, imported.segments, now)
         parts = imported_parts(imported, [column.no for column in texts], sheet.next_row_no, now)
         next_row_no = sheet.next_row_no + imported.row_count
         columns = report.columns
-        made = _lay(connection, store, who, sheet, Manifest(parts), None, next_row_no, columns, reads)
+        made = lay_rows(connection, store, who, sheet, Manifest(parts), None, next_row_no, columns, reads)
+        if made is None:
+            raise RuntimeError("a report without columns was run")
         update_report(connection, report.id, {"operation_no": made.no})
         return made

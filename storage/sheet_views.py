@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from storage.dataset_views import add_dataset_views, count_changed_groups, publish_dataset_views
 from storage.domain.columns import Column
 from storage.domain.view_names import OVERLAY, RESERVED, distinct_names
 from storage.engine.catalog import Connection
@@ -42,16 +43,18 @@ def view_file_key(workspace: str, table_id: UUID) -> str:
 
 
 def sheet_views_due(store: Store) -> int:
-    """Return how many tables have changed since their views were published."""
+    """Return how many tables and dataset groups have changed since their views were published."""
+    since = _published_until(store)
     with store.catalog.read() as connection:
-        return len(select_changed_tables(connection, since=_published_until(store)))
+        changed = len(select_changed_tables(connection, since=since))
+    return changed + count_changed_groups(store, since)
 
 
 def publish_sheet_views(store: Store, *, everything: bool = False) -> int:
-    """Write the view files of the tables that changed since the last time; return how many.
+    """Write the view files of what changed since the last time, tables and dataset groups; return how many.
 
-    A file has a schema called as the table with a view for each sheet, and for each saved version of it
-    (`"sheet@3"`). It is replaced as one; a deleted table's is removed.
+    A table's file has a schema called as the table with a view for each sheet, and for each saved version
+    of it (`"sheet@3"`). It is replaced as one; a deleted table's is removed.
 
     Raises:
         Unavailable: the disk is full.
@@ -73,10 +76,11 @@ def publish_sheet_views(store: Store, *, everything: bool = False) -> int:
             shown = _sheets_of(connection, store, table)
         held = publish_table_views(store.data, key, _schema_name(table.title), shown)
         named[key.removesuffix(".duckdb")] = held
+    named |= (of_datasets := publish_dataset_views(store, since))
     with store.data.writing(_MARKER) as path:
         path.write_text(as_of.isoformat())
     _forget_overlays(store, named)
-    return len(changed)
+    return len(changed) + len(of_datasets)
 
 
 def _schema_name(title: str) -> str:
@@ -125,6 +129,7 @@ def add_sheet_views(store: Store, connection: "Duck", workspace_id: int, query: 
     """Add a view for each sheet that a query may name: its table's title and its own stand in the text."""
     from storage.engine.table_views import add_views  # noqa: PLC0415
 
+    add_dataset_views(store, connection, workspace_id, query)
     text = query.casefold().replace('""', '"')
     with store.catalog.read() as catalog:
         tables = select_tables_of(catalog, workspace_id)

@@ -3,18 +3,21 @@
 import base64
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from api.app import create_app
 from api.openapi import operations
 from pipelines.registry import WORK
 from pipelines.work import run_operation
 from storage.engine.schema import events, sheets, tables
-from storage.operations import list_waiting
+from storage.operations import ClaimRefused, claim, list_waiting, settle_ended_run
 from storage.settings import Settings
 from storage.store import Store
+from tests.conftest import KEY
 
 V2 = "/api/public/v2"
 VERSIONS = f"{V2}/dataset-versions"
@@ -548,3 +551,60 @@ def test_json_files_keep_their_types(client: TestClient, store: Store) -> None:
     made = from_file(client, group, json.dumps([{"a": 1}, {"a": None, "b": [2.5]}]).encode(), "x.JSON")
     assert run_all(store) == [None]
     assert rows(client, made.json()["dataset_id"]) == [{"a": 1, "b": None}, {"a": None, "b": [2.5]}]
+
+
+def lose_run(store: Store) -> None:
+    """Let the run of the queued operation claim it and die, as Dagster tells of it."""
+    (queued,) = list_waiting(store)
+    claim(store, queued.no, queued.attempt, "run-that-dies")
+    settle_ended_run(store, queued.no, queued.attempt, "run-that-dies", cancelled=False)
+
+
+def test_a_draft_whose_run_dies_is_gone_or_stays_as_its_work_says(client: TestClient, store: Store) -> None:
+    group = make_group(client)
+    source = saved(client, store, group)
+    for start in (
+        lambda: from_file(client, group, b"a\n1\n"),
+        lambda: call(client, "create-draft", group, source_dataset_id=source),
+    ):
+        assert start().status_code in {201, 202}
+        lose_run(store)
+        assert numbers(client, group) == [1]
+    call(client, "create-draft", group)
+    call(client, "add-rows", group, rows=[{"a": "kept"}])
+    call(client, "save-draft", group)
+    lose_run(store)
+    (draft,) = [one for one in versions(client, group) if one["version_number"] == -1]
+    assert draft["draft_state"] == "open"
+    assert rows(client, draft["id"]) == [{"a": "kept"}]
+    call(client, "save-draft", group)
+    assert run_all(store) == [None]
+    assert numbers(client, group) == [1, 2]
+
+
+def test_a_run_that_outlives_its_draft_publishes_nothing(client: TestClient, store: Store) -> None:
+    group = make_group(client)
+    draft = from_file(client, group, b"a\n1\n").json()["dataset_id"]
+    (queued,) = list_waiting(store)
+    work = WORK[queued.kind]
+
+    def delete_then_work(*arguments: Any) -> Any:
+        assert client.delete(f"{V2}/datasets/{draft}").status_code == 200
+        assert call(client, "create-draft", group).status_code == 201
+        return work(*arguments)
+
+    with pytest.raises(ClaimRefused):
+        run_operation({queued.kind: delete_then_work}, store, queued.no, 1, "run", lambda _: None)
+    assert [one["draft_state"] for one in versions(client, group)] == ["open"]
+    assert versions(client, group)[0]["row_count"] == 0
+
+
+def test_a_file_of_one_byte_more_than_the_limit_is_refused(store: Store, settings: Settings) -> None:
+    small = replace(settings, max_file_bytes=1000)
+    with TestClient(create_app(small), headers={"X-API-KEY": KEY}) as client:
+        group = make_group(client)
+        content = b"a\n" + b"1" * 998
+        refused = from_file(client, group, content + b"1")
+        assert (refused.status_code, refused.json()["error"]) == (413, "payload_too_large")
+        assert versions(client, group) == []
+        assert from_file(client, group, content).status_code == 201

@@ -8,12 +8,13 @@ from sqlalchemy.exc import IntegrityError
 
 from storage.domain.datasets import Dataset, DatasetQuery, LinkKind
 from storage.domain.drafts import DRAFT_NUMBER, DraftExists
+from storage.domain.keys import Principal
 from storage.engine.catalog import Connection, new_no
 from storage.engine.registry_schema import dataset_groups, dataset_links, datasets, reports
 from storage.engine.rows.dataset_groups import KIND as GROUP_KIND
 from storage.engine.rows.dataset_groups import select_groups
 from storage.engine.rows.external_ids import find_owner
-from storage.engine.schema import users
+from storage.engine.schema import users, workspaces
 
 _FACTS = [
     datasets.c.dataset_group_id,
@@ -53,6 +54,18 @@ def find_dataset(connection: Connection, workspace_id: int, dataset_id: int) -> 
         & (datasets.c.workspace_id == workspace_id)
         & datasets.c.deleted_at.is_(None),
     )
+
+
+def find_maker(connection: Connection, workspace: str, dataset_id: int) -> Principal | None:
+    """Return the user who made a dataset of a workspace, for work that the operator does in that name."""
+    query = (
+        sa.select(datasets.c.workspace_id, users.c.id, users.c.name, users.c.email)
+        .join(users, users.c.id == datasets.c.user_id)
+        .join(workspaces, workspaces.c.id == datasets.c.workspace_id)
+        .where(datasets.c.id == dataset_id, workspaces.c.name == workspace)
+    )
+    row = connection.execute(query).first()
+    return None if row is None else Principal(*row, key_id=0, scopes=frozenset({"write"}))
 
 
 def find_draft(connection: Connection, group_id: int) -> Dataset | None:
