@@ -47,17 +47,17 @@ class Supervisor:
         self, listener: socket.socket, logs: socket.socket, env: Mapping[str, str]
     ) -> list[Program]:
         settings, python = self._settings, [sys.executable, "-m"]
-        dagster_env = process_env(settings, env)
+        # one process writes the tail of the logs; the others, runs among them, hand theirs over
+        dagster_env = process_env(settings, env) | {"PROMPTLAKE_LOG_WRITER": "remote"}
         found = [
             Program(
                 "api" if settings.workers == 1 else f"api-{index}",
                 [*python, "api.server", "--fd", str(listener.fileno())],
-                {**dagster_env, "PROMPTLAKE_LOG_WRITER": "remote"},
+                dagster_env,
                 fds=(listener.fileno(),),
             )
             for index in range(settings.workers)
         ]
-        # one process writes the tail of the logs; the others hand theirs over
         log_writer = [*python, "storage.log_writing", "--fd", str(logs.fileno())]
         found.insert(0, Program("log-writer", log_writer, dagster_env, fds=(logs.fileno(),)))
         found.append(Program(_INSTANCE, [*python, "pipelines.instance"], dagster_env, once=True))

@@ -2,6 +2,7 @@
 
 from pipelines import flush, sheet_upkeep
 from storage import verification
+from storage.model_results import forget_results
 from storage.store import Store
 from storage.sweep import forget_unnamed, sweep_sheets
 from storage.uploads import sweep_uploads
@@ -24,6 +25,7 @@ def sweep_store(store: Store) -> dict[str, int]:
         "sheet_files": swept.files,
         "sheet_bytes": swept.bytes,
         "log_files": flush.run_sweep(store),
+        "model_results": forget_results(store),
         "uploads": sweep_uploads(store),
         "views": flush.run_publication(store),
         "table_views": sheet_upkeep.run_publication(store, everything=True),

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pipelines.columns.hashing import config_digest
 from pipelines.columns.protocol import EngineUnavailable, RunContext, Runner, RunnerKind
@@ -12,7 +13,7 @@ from pipelines.columns.values import to_list
 from pipelines.columns.visits import Kept, failed_block, no_cells, visit
 from pipelines.work import Outcome, Report
 from storage.domain.column_types import TYPES
-from storage.domain.errors import InvalidConfig
+from storage.domain.errors import DependencyCycle, InvalidConfig, NotFound
 from storage.domain.keys import Principal
 from storage.domain.operations import Operation
 from storage.domain.recalculations import DONE, Recalculation, Task
@@ -103,14 +104,19 @@ def _compute_column(run: _Run, found: Recalculation, task: Task) -> bool:
         note_task(run.store, run.operation, replace(task, cell_count=tried, state=DONE))
         return True
     kind = run.runners.get(job.column.type)
-    digest = "" if kind is None else config_digest(job.column, kind.engine(job.column))
-    if kind is not None and is_unchanged(run.store, job, digest):
-        same = replace(task, cell_count=job.visited, completed=job.visited, cached=job.visited, state=DONE)
+    context = RunContext(run.store, run.who, run.operation, job.column, pinned=task.pinned)
+    context, refused = _pinned(kind, context)
+    job = replace(job, task=replace(task, pinned=context.pinned))
+    digest = "" if kind is None else config_digest(job.column, kind.engine(job.column), context.pinned)
+    if refused is None and kind is not None and is_unchanged(run.store, job, digest):
+        same = replace(
+            job.task, cell_count=job.visited, completed=job.visited, cached=job.visited, state=DONE
+        )
         note_task(run.store, run.operation, same)
         return True
     with Gathered(run.store, job, digest) as gathered:
         spent = sum(one.price for one in found.tasks if one.state == DONE)
-        column = _Column(run, job, gathered, kind, started, spent)
+        column = _Column(run, job, gathered, kind, started, spent, context, refused)
         stopped = column.compute()
         gathered.finish()
         gathered.commit(gathered.task(time.monotonic() - started, done=True, stopped=stopped))
@@ -121,16 +127,38 @@ def _compute_column(run: _Run, found: Recalculation, task: Task) -> bool:
     return not stopped
 
 
+def _pinned(kind: RunnerKind | None, context: RunContext) -> tuple[RunContext, CellError | None]:
+    """Resolve what the column names outside of sheets, or say why every cell fails."""
+    if kind is None:
+        return context, None
+    try:
+        return replace(context, pinned=kind.pin(context)), None
+    except (EngineUnavailable, InvalidConfig, NotFound, DependencyCycle) as error:
+        return context, CellError(error.code, error.message)
+
+
 class _Column:
     """The computation of one column of a run."""
 
     def __init__(
-        self, run: _Run, job: Job, gathered: Gathered, kind: RunnerKind | None, started: float, spent: float
+        self,
+        run: _Run,
+        job: Job,
+        gathered: Gathered,
+        kind: RunnerKind | None,
+        started: float,
+        spent: float,
+        context: RunContext,
+        refused: CellError | None,
     ) -> None:
         self._run, self._job, self._gathered, self._kind = run, job, gathered, kind
         self._started = started
         self._told_at = 0.0
-        self._spent = spent
+        self._kept = kept_answers(run.store, job) if kind is not None and kind.keeps else {}
+        self._spent = spent + sum(
+            _price(metrics) for *_, metrics, cached in self._kept.values() if not cached
+        )
+        self._context, self._refused = context, refused
         self._completed = self._failed = 0  # of the block that is under way
 
     def compute(self) -> bool:
@@ -159,7 +187,12 @@ class _Column:
         if kind is None:
             yield None, _unavailable(job)
             return
-        context = RunContext(self._run.store, self._run.who, self._run.operation, job.column, self._hear)
+        if self._refused is not None:
+            yield None, self._refused
+            return
+        budget = job.wanted.budget
+        left = None if budget is None else budget - self._spent
+        context = replace(self._context, heard=self._hear, budget_left=left)
         with ExitStack() as stack:
             try:
                 runner = stack.enter_context(kind.open(context))
@@ -173,17 +206,17 @@ class _Column:
         if kind is None:
             raise ValueError("a runner without a kind")
         digest = self._gathered.digest
-        kept = kept_answers(store, job) if kind.keeps else {}
 
         def told(piece: Answers, places: Sequence[int], hashes: Sequence[str]) -> bool:
             rows = [block.row_nos[place] for place in places]
             keep_answers(store, job, rows, hashes, to_list(piece.values), piece)
-            self._spent += sum(one.get("price", 0.0) for one in piece.metrics.values())
+            paid = (one for at, one in piece.metrics.items() if at not in piece.cached)
+            self._spent += sum(map(_price, paid))
             self._hear(len(piece.values) - len(piece.errors), len(piece.errors))
             budget = job.wanted.budget
             return budget is None or self._spent < budget
 
-        recalled = {row: (one[0], Kept(*one[1:])) for row, one in kept.items()}
+        recalled = {row: (one[0], Kept(*one[1:])) for row, one in self._kept.items()}
         computed, stopped = visit(
             job,
             block,
@@ -217,6 +250,10 @@ class _Column:
         task = replace(task, completed=task.completed + self._completed, failed=task.failed + self._failed)
         if not tell(self._run.store, self._run.operation, task):
             raise ClaimRefused(f"operation {self._run.operation.no} was cancelled or taken over")
+
+
+def _price(metrics: Mapping[str, Any] | None) -> float:
+    return float((metrics or {}).get("price", 0.0))
 
 
 def _unavailable(job: Job) -> CellError:

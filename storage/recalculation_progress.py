@@ -107,6 +107,8 @@ def keep_answers(
     answers: Answers,
 ) -> None:
     """Keep answers until their column is committed; a run that goes on does not pay for them again."""
+    if not row_nos:
+        return
     kept = []
     for at, (row_no, input_hash, value) in enumerate(zip(row_nos, hashes, values, strict=True)):
         error = answers.errors.get(at)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from storage.audit import record_audit
 from storage.domain.cells import CellStatus
+from storage.domain.column_types import ASK_MODELS
 from storage.domain.columns import Column
 from storage.domain.errors import Invalid, NotFound, Problem, WrongColumnType
 from storage.domain.graph import levels
@@ -233,6 +234,8 @@ def _lane(connection: Connection, sheet: Sheet, tasks: Sequence[Task]) -> Lane:
         return "wait"
     nos = {task.column_no for task in tasks}
     kinds = {column.type for column in select_columns(connection, sheet.no) if column.no in nos}
+    if kinds & ASK_MODELS:
+        return "wait"
     few = sum(task.cell_count for task in tasks) <= _FEW_CELLS
     return "short" if few and kinds <= _QUICK_KINDS else "compute"
 

@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from storage.domain.llm_providers import parse_providers
 from storage.domain.targets import parse_allowed
 
 PREFIX = "PROMPTLAKE_"
@@ -82,6 +83,25 @@ class Settings:
     )
     webhook_days: int = field(default=30, metadata={"help": "days that ended webhook deliveries are kept"})
     upload_days: int = field(default=7, metadata={"help": "days that uploads are kept for re-execution"})
+    providers: str = field(
+        default="",
+        metadata={
+            "help": "services that speak OpenAI's interface, as `name=https://host/v1`, separated by commas; "
+            "the key of each is the variable `<NAME>_API_KEY`"
+        },
+    )
+    model_calls: int = field(
+        default=64, metadata={"help": "calls of one model at once, all runs of the machine together"}
+    )
+    model_calls_per_minute: int = field(
+        default=0, metadata={"help": "calls of one model a minute, all runs of the machine together; 0: any"}
+    )
+    model_timeout_s: float = field(
+        default=120.0, metadata={"help": "seconds that one attempt at a model call may take"}
+    )
+    result_days: int = field(
+        default=90, metadata={"help": "days that results of model calls answer equal computations"}
+    )
     run_days: int = field(default=30, metadata={"help": "days that ended Dagster runs are kept"})
     log_level: str = field(default="INFO", metadata={"help": "lowest level of the service's log lines"})
 
@@ -162,6 +182,12 @@ def checked(settings: Settings) -> Settings:
         parse_allowed(settings.webhook_allow)
     except ValueError as error:
         raise SettingError(f"PROMPTLAKE_WEBHOOK_ALLOW: {error}") from error
+    try:
+        parse_providers(settings.providers)
+    except ValueError as error:
+        raise SettingError(f"PROMPTLAKE_PROVIDERS: {error}") from error
+    if settings.model_calls < 1:
+        raise SettingError("PROMPTLAKE_MODEL_CALLS must be at least 1")
     if settings.log_writer not in {"local", "remote"}:
         raise SettingError("PROMPTLAKE_LOG_WRITER must be `local` or `remote`")
     if settings.workers < 1:

@@ -136,6 +136,30 @@ def get_template(
     return expanded(store, who, version, library)
 
 
+def resolve_template(
+    store: Store,
+    who: Principal,
+    *,
+    name: str | None,
+    prompt_id: int | None,
+    number: int | None = None,
+    label: str | None = None,
+) -> PromptVersion:
+    """Return a version of the prompt of a name, else of an id, with its snippets in place as they are now.
+
+    Raises:
+        As `get_template`.
+    """
+    with store.catalog.read() as connection:
+        if name is not None:
+            version = get_version_of(connection, store, who, name, number=number, label=label)
+        else:
+            prompt = get_prompt_by_id(connection, who, prompt_id or 0)
+            version = get_version(connection, store, prompt, number=number, label=label)
+        library = library_of(connection, store, who, version.blueprint)
+    return expanded(store, who, version, library)
+
+
 def render(
     store: Store,
     who: Principal,

@@ -15,11 +15,16 @@ from storage.domain.results import Values
 _BESIDE = frozenset({"cache"})
 
 
-def config_digest(column: Column, engine: str) -> str:
-    """Return what a column computes, and by which engine, in hexadecimal; its title does not count."""
+def config_digest(column: Column, engine: str, pinned: str = "") -> str:
+    """Return what a column computes, by which engine and which version of what it names, in hexadecimal.
+
+    Its title does not count.
+    """
     config = {name: value for name, value in column.config.items() if name not in _BESIDE}
     edges = [[edge["column_id"], edge["config_key"], edge["config_meta"]] for edge in column.dependencies]
-    spelled = json.dumps([column.type, config, edges, engine], sort_keys=True, ensure_ascii=False)
+    spelled = json.dumps(
+        [column.type, config, edges, engine, *filter(None, [pinned])], sort_keys=True, ensure_ascii=False
+    )
     return sha256(spelled.encode()).hexdigest()
 
 

@@ -19,13 +19,19 @@ class EngineUnavailable(PromptlakeError):
     code = "engine_unavailable"
 
 
+class BudgetReached(Exception):
+    """The next call of a model might cost more than the operation may spend."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunContext:
     """For whom a runner works: the operation is the run's own, `who` the user that asked for it.
 
     `column.config` names columns by id; `column.dependencies` tell under which variable or name
     (`config_meta`) and for which key each is read. `heard` takes how many more rows are computed and failed
-    within a chunk that takes long, for the client; what it raises ends the run.
+    within a chunk that takes long, for the client; what it raises ends the run. `pinned` is what
+    `RunnerKind.pin` gave. `budget_left` is what the operation may still spend, in US dollars; None: any
+    amount.
     """
 
     store: Store
@@ -33,6 +39,12 @@ class RunContext:
     operation: Operation
     column: Column
     heard: Callable[[int, int], None] = lambda _completed, _failed: None
+    pinned: str = ""
+    budget_left: float | None = None
+
+
+def _nothing(_: RunContext) -> str:
+    return ""
 
 
 class Runner(Protocol):
@@ -52,6 +64,8 @@ class RunnerKind:
 
     `engine` names engine and version, for they decide whether an old value still holds: it enters every
     input_hash. `open` raises EngineUnavailable, or InvalidConfig: then every cell fails with its sentence.
+    `pin` resolves once a run what the column names outside of sheets (a prompt's version), enters every
+    input_hash too, and is handed what it gave to an earlier attempt; it raises as `open`, and NotFound.
     `keeps`: answers are dear, so each piece is kept for a run that is killed; else they are computed again.
     """
 
@@ -59,3 +73,4 @@ class RunnerKind:
     open: Callable[[RunContext], AbstractContextManager[Runner]]
     chunk_rows: int = 65_536
     keeps: bool = False
+    pin: Callable[[RunContext], str] = _nothing

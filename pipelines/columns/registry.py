@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 
-from pipelines.columns import code, comparison, composition, score
+from pipelines.columns import code, comparison, composition, llm, prompt_template, score
 from pipelines.columns.protocol import RunnerKind
 
 RUNNERS: Mapping[str, RunnerKind] = {
     "code": code.KIND,
     "comparison": comparison.KIND,
     "composition": composition.KIND,
+    "llm": llm.KIND,
+    "prompt_template": prompt_template.KIND,
     "score": score.KIND,
 }

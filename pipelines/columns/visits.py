@@ -8,7 +8,7 @@ from uuid import UUID
 import polars as pl
 
 from pipelines.columns.hashing import hash_rows
-from pipelines.columns.protocol import Runner
+from pipelines.columns.protocol import BudgetReached, Runner
 from pipelines.columns.values import to_list, values_of
 from storage.domain.computed import Computed
 from storage.domain.results import (
@@ -179,11 +179,14 @@ def _run(
             [block.places[place] for place in some],
             {one: Values(values.encoding, values.series.gather(at)) for one, values in columns.items()},
         )
-        for piece in runner.compute(chunk):
-            _take(cells, piece, some)
-            answered = some if piece.rows is None else [some[row] for row in piece.rows]
-            if told is not None and not told(piece, answered, [hashes[place] for place in answered]):
-                return True
+        try:
+            for piece in runner.compute(chunk):
+                _take(cells, piece, some)
+                answered = some if piece.rows is None else [some[row] for row in piece.rows]
+                if told is not None and not told(piece, answered, [hashes[place] for place in answered]):
+                    return True
+        except BudgetReached:
+            return True
         _complete(cells, some)
     return False
 

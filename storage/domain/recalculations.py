@@ -14,7 +14,10 @@ ANY_STATUS = ("stale", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One column of a recalculation, and what came of it; `seconds` of computing, `tokens` in and out."""
+    """One column of a recalculation, and what came of it; `seconds` of computing, `tokens` in and out.
+
+    `pinned`: which version of what it names outside of sheets (a prompt) its first attempt resolved.
+    """
 
     column_no: int
     cell_count: int
@@ -25,6 +28,7 @@ class Task:
     seconds: float = 0.0
     price: float = 0.0
     tokens: int = 0
+    pinned: str = ""
 
     @property
     def pending(self) -> int:

@@ -349,6 +349,24 @@ kept_answers = sa.Table(
     **_NEVER_REUSED,
 )
 
+# Results of model calls by what was asked, for equal computations anywhere in the workspace.
+model_results = sa.Table(
+    "model_results",
+    metadata,
+    _no(),
+    _workspace(),
+    # SHA-256 of the computation
+    sa.Column("key", sa.LargeBinary(32), nullable=False),
+    # the recalculation that paid for it; it may be gone
+    sa.Column("operation_no", _NO, nullable=False),
+    # zlib-compressed JSON: [value, request_metrics]
+    sa.Column("content", sa.LargeBinary, nullable=False),
+    _time("created_at"),
+    sa.UniqueConstraint("workspace_id", "key"),
+    sa.Index("ix_model_results_created_at", "created_at"),
+    **_NEVER_REUSED,
+)
+
 # What turned stale while a recalculation may compute it: its results are outdated then.
 stale_marks = sa.Table(
     "stale_marks",

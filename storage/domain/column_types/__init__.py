@@ -19,6 +19,8 @@ TYPES: Mapping[str, ColumnType] = {
     "comparison": comparison.TYPE,
     "composition": composition.TYPE,
 }
+ASK_MODELS = frozenset({"prompt_template", "llm"})
+"""Types whose computation mostly waits for a model."""
 ALIASES: Mapping[str, str] = {"code_execution": "code", "llm_assertion": "llm", "compare": "comparison"}
 
 
@@ -53,4 +55,13 @@ def find_disagreement(derived: list[Edge], given: list[Mapping[str, Any]]) -> st
     return None
 
 
-__all__ = ["ALIASES", "TEXT", "TYPES", "InvalidConfig", "bind_config", "find_disagreement", "find_type"]
+__all__ = [
+    "ALIASES",
+    "ASK_MODELS",
+    "TEXT",
+    "TYPES",
+    "InvalidConfig",
+    "bind_config",
+    "find_disagreement",
+    "find_type",
+]

@@ -1,0 +1,206 @@
+"""One computation by a model: what is asked, how its answer is read, and one attempt to mend an answer."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Protocol
+
+from jsonschema_rs import RegexOptions, ValidationError, validator_for
+from pydantic_core import from_json
+
+from pipelines.providers.caller import Answered, Caller, CallFailed
+from pipelines.providers.protocol import PARTIAL
+from storage.domain.calls.shapes import Usage
+from storage.domain.errors import InvalidConfig
+from storage.domain.model_calls import Metrics, PromptUse
+from storage.domain.results import CellError
+from storage.prices import price_of
+
+REVISION = 1
+"""Raised when what is made of the same configuration and the same answers changes."""
+_DEFAULT_OUTPUT_TOKENS = 4_096
+_TOKENS_A_MESSAGE = 16
+_FENCED = re.compile(r"\s*```(?:json)?\s*\n(.*?)\n?```\s*", re.DOTALL)
+
+
+class Misfit(Exception):
+    """An answer that is not what was asked for; the message says why, for the model to read."""
+
+
+class Reading(Protocol):
+    """How an answer becomes a value; `spelled` tells it from others.
+
+    `mends`: an answer that gives none is asked for once more.
+    """
+
+    @property
+    def spelled(self) -> str: ...
+
+    @property
+    def mends(self) -> bool: ...
+
+    def read(self, answered: Answered) -> Any:
+        """Return the value.
+
+        Raises:
+            Misfit: the answer gives none.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The text itself; with tool calls an object of both; with `parse` what it says where it is JSON."""
+
+    parse: bool = False
+    mends: bool = False
+
+    @property
+    def spelled(self) -> str:
+        return f"words {self.parse}"
+
+    def read(self, answered: Answered) -> Any:
+        if answered.tool_calls:
+            return {"content": answered.text, "tool_calls": answered.tool_calls}
+        if self.parse:
+            try:
+                return _json(answered.text)
+            except Misfit:
+                return answered.text
+        return answered.text
+
+
+class Fitting:
+    """A JSON value that fits a schema; no schema: any."""
+
+    mends = True
+
+    def __init__(self, schema: Mapping[str, Any] | None) -> None:
+        """Compile a schema.
+
+        Raises:
+            InvalidConfig: it is no JSON schema, or refers to what lies elsewhere.
+        """
+        self.spelled = json.dumps(["fitting", schema], sort_keys=True)
+        try:
+            # nothing is fetched, and no pattern backtracks
+            self._validator = (
+                None
+                if schema is None
+                else validator_for(dict(schema), offline=True, pattern_options=RegexOptions())
+            )
+        except (ValidationError, ValueError) as error:
+            reason = str(error).split("\n")[0]
+            raise InvalidConfig(f"config.response_format: is no JSON schema: {reason[:300]}") from error
+
+    def read(self, answered: Answered) -> Any:
+        value = _json(answered.text)
+        if self._validator is not None:
+            for error in self._validator.iter_errors(value):
+                where = "".join(f"[{part!r}]" for part in error.instance_path)
+                raise Misfit(f"it does not fit the schema at {where or 'the top'}: {error.message[:300]}")
+        return value
+
+
+class Verdicts:
+    """One verdict on a statement, or one on each of several, by statement."""
+
+    mends = True
+
+    def __init__(self, statements: Sequence[str], *, several: bool) -> None:
+        self._statements, self._several = tuple(statements), several
+        self.spelled = json.dumps(["verdicts", several])
+
+    def read(self, answered: Answered) -> Any:
+        value = _json(answered.text)
+        found = value.get("verdicts") if isinstance(value, dict) else None
+        count = len(self._statements)
+        if not isinstance(found, list) or len(found) != count or any(type(one) is not bool for one in found):
+            raise Misfit(f'it must be {{"verdicts": [...]}} with {count} times true or false')
+        return dict(zip(self._statements, found, strict=True)) if self._several else found[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What one cell asks a model."""
+
+    provider: str
+    arguments: Mapping[str, Any]
+    reading: Reading
+    prompt: PromptUse = field(default_factory=PromptUse)
+
+    @property
+    def key(self) -> bytes:
+        """What equal computations share: who is asked what, and how the answer is read."""
+        said = [REVISION, self.provider, self.arguments, self.reading.spelled]
+        return sha256(json.dumps(said, sort_keys=True, ensure_ascii=False).encode()).digest()
+
+    @property
+    def highest_price(self) -> float:
+        """Price that it cannot exceed but by trying again: no token has less than a byte."""
+        size = len(json.dumps(self.arguments, ensure_ascii=False).encode())
+        messages = self.arguments.get("messages") or ()
+        limits = (self.arguments.get(name) for name in ("max_completion_tokens", "max_tokens"))
+        output = next((limit for limit in limits if isinstance(limit, int)), _DEFAULT_OUTPUT_TOKENS)
+        usage = Usage(size + _TOKENS_A_MESSAGE * len(messages), output)
+        return price_of(self.provider, str(self.arguments["model"]), usage) * (2 if self.reading.mends else 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of an ask: a value, or the error that stands for it."""
+
+    value: Any
+    metrics: Metrics
+    error: CellError | None = None
+
+
+async def compute(caller: Caller, ask: Ask) -> Outcome:
+    """Ask; an answer that does not fit is shown to the model once, with the reason."""
+    spent = Metrics()
+    try:
+        answered = await caller.call(ask.arguments, ask.prompt)
+        spent = answered.metrics
+        try:
+            return Outcome(ask.reading.read(answered), spent)
+        except Misfit as misfit:
+            if not ask.reading.mends:
+                return Outcome(None, spent, CellError(PARTIAL, f"The answer cannot be used: {misfit}"))
+            second = await caller.call(mended(ask.arguments, answered.text, str(misfit)), ask.prompt)
+        spent += second.metrics
+        return Outcome(ask.reading.read(second), spent)
+    except Misfit as misfit:
+        return Outcome(None, spent, CellError(PARTIAL, f"The answer cannot be used, also mended: {misfit}"))
+    except CallFailed as failed:
+        error = CellError(failed.failure.error_type, failed.failure.message)
+        return Outcome(None, spent + failed.metrics, error)
+
+
+def mended(arguments: Mapping[str, Any], text: str, reason: str) -> dict[str, Any]:
+    """Return the arguments that ask once more, after an answer that could not be used."""
+    again = f"That answer cannot be used: {reason}. Answer again, with the corrected JSON value alone."
+    if "messages" not in arguments:
+        return {**arguments, "prompt": f"{arguments['prompt']}\n\n{text}\n\n{again}\n\n"}
+    said = [{"role": "assistant", "content": text}] if text else []
+    return {**arguments, "messages": [*arguments["messages"], *said, {"role": "user", "content": again}]}
+
+
+def with_schema(provider: str, arguments: Mapping[str, Any], wrapper: Mapping[str, Any]) -> dict[str, Any]:
+    """Ask for JSON by a response format of OpenAI's; who knows none is told in words."""
+    if provider != "anthropic":
+        return {**arguments, "response_format": dict(wrapper)}
+    schema = (wrapper.get("json_schema") or {}).get("schema")
+    told = "Answer with one JSON value alone."
+    if schema is not None:
+        told = f"Answer with one JSON value alone, which fits this JSON schema: {json.dumps(schema)}"
+    system = "\n\n".join(filter(None, [arguments.get("system"), told]))
+    return {**arguments, "system": system}
+
+
+def _json(text: str) -> Any:
+    fenced = _FENCED.fullmatch(text)
+    try:
+        return from_json(fenced[1] if fenced else text.strip(), allow_inf_nan=False)
+    except ValueError:
+        raise Misfit("it is no JSON value") from None

@@ -1,0 +1,215 @@
+"""prompt_template: a prompt of the registry, or one written in the column, filled from the row and asked."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from uuid import UUID
+
+from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Ready
+from pipelines.columns.asks import REVISION, Ask, Words, with_schema
+from pipelines.columns.models import Model, line_of, shares
+from pipelines.columns.protocol import RunContext, Runner, RunnerKind
+from pipelines.columns.templates import Renderer, opened_renderer
+from pipelines.columns.values import to_list, values_of
+from pipelines.providers.caller import opened_caller
+from storage.domain.blueprints import CHAT, Blueprint, checked_blueprint, text_of_blocks, texts_of
+from storage.domain.errors import InvalidConfig
+from storage.domain.llm_kwargs import find_llm_kwargs
+from storage.domain.model_calls import PromptUse
+from storage.domain.prompts import PromptVersion
+from storage.domain.results import Answers, CellError, Chunk
+from storage.sandbox import jinja2_of
+from storage.snippets import expand_inline
+from storage.templates import resolve_template
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The prompt of a column: its blueprint with snippets in place, and where it is from."""
+
+    blueprint: Blueprint
+    metadata: Mapping[str, Any]
+    version: PromptVersion | None = None
+
+    @property
+    def pin(self) -> str:
+        """Tell it from others: prompt and version, and a hash, for snippets have versions of their own."""
+        spelled = json.dumps([self.blueprint, self.metadata], sort_keys=True, ensure_ascii=False)
+        digest = sha256(spelled.encode()).hexdigest()[:32]
+        if self.version is None:
+            return digest
+        return f"{self.version.prompt.id}:{self.version.number}:{digest}"
+
+    @property
+    def model(self) -> Mapping[str, Any]:
+        """What the prompt says of its model."""
+        return self.metadata.get("model") or {}
+
+
+def _source(context: RunContext) -> Source:
+    config = context.column.config
+    if "inline_template" in config:
+        given = config["inline_template"]
+        stored = checked_blueprint(
+            given["prompt_template"],
+            jinja2_of(context.store, context.who),
+            lambda blueprint: expand_inline(context.store, context.who, blueprint),
+        )
+        return Source(expand_inline(context.store, context.who, stored), given.get("metadata") or {})
+    named = config["template"]
+    number, label = named.get("version_number"), named.get("label")
+    if context.pinned:
+        # as the first attempt found it
+        number, label = int(context.pinned.split(":")[1]), None
+    version = resolve_template(
+        context.store,
+        context.who,
+        name=named.get("name"),
+        prompt_id=named.get("id"),
+        number=number,
+        label=label,
+    )
+    return Source(version.blueprint, version.metadata or {}, version)
+
+
+def _pin(context: RunContext) -> str:
+    return _source(context).pin
+
+
+@contextmanager
+def _open(context: RunContext) -> Iterator[Runner]:
+    source, config = _source(context), context.column.config
+    if source.pin != context.pinned:
+        raise InvalidConfig("The prompt changed while it was read: recalculate the column again")
+    texts = list(texts_of(source.blueprint))
+    with opened_renderer(context.store, context.who, texts) as renderer:
+        filling = _Filling(context, source, renderer)
+        if config.get("return_template_only"):
+            yield _Templates(filling)
+            return
+        model = Model.of(config.get("engine") or {}, source.model)
+        with opened_caller(line_of(context, model)) as caller:
+            asked = filling.asks(model)
+            cached = shares(config, {**(source.model.get("parameters") or {}), **model.parameters})
+            yield Asking(context, caller, asked, shares=cached)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """Fills the prompt for the rows of a chunk."""
+
+    context: RunContext
+    source: Source
+    renderer: Renderer
+
+    def asks(self, model: Model) -> Callable[[Chunk], Callable[[int], Item]]:
+        """Make of each row what is asked."""
+        read = self._reading(model)
+
+        def prepare(chunk: Chunk) -> Callable[[int], Item]:
+            filled = self._filled(chunk)
+
+            def item_at(row: int) -> Item:
+                found = filled(row)
+                if isinstance(found, CellError):
+                    return found
+                blueprint, prompt = found
+                return Ask(model.provider, self._arguments(model, blueprint), read, prompt)
+
+            return item_at
+
+        return prepare
+
+    def _reading(self, model: Model) -> Words:
+        parameters = {**(self.source.model.get("parameters") or {}), **model.parameters}
+        return Words(
+            parse=(parameters.get("response_format") or {}).get("type") in {"json_schema", "json_object"}
+        )
+
+    def _arguments(self, model: Model, blueprint: Blueprint) -> Mapping[str, Any]:
+        arguments = find_llm_kwargs(
+            blueprint,
+            self.source.metadata,
+            provider=model.provider,
+            model=model.name,
+            overrides=model.parameters,
+        )
+        if arguments is None:
+            raise InvalidConfig("config.engine: names no model")
+        arguments.pop("stream", None)
+        if model.provider == "anthropic" and (wrapper := arguments.pop("response_format", None)):
+            return with_schema(model.provider, arguments, wrapper)
+        return arguments
+
+    def templates(self, chunk: Chunk) -> Callable[[int], Item]:
+        """Make of each row its filled prompt: the text of a completion, the messages of a chat."""
+        filled = self._filled(chunk)
+
+        def item_at(row: int) -> Item:
+            found = filled(row)
+            if isinstance(found, CellError):
+                return found
+            blueprint = found[0]
+            if blueprint["type"] != CHAT:
+                return Ready(text_of_blocks(blueprint["content"]))
+            keys = ("role", "content", "name", "tool_calls", "tool_call_id")
+            return Ready(
+                [{key: message[key] for key in keys if key in message} for message in blueprint["messages"]]
+            )
+
+        return item_at
+
+    def _filled(self, chunk: Chunk) -> Callable[[int], tuple[Blueprint, PromptUse] | CellError]:
+        """Render a chunk; a row gives its blueprint and what is logged of it, or why it has none."""
+        mapping = self.context.column.config["prompt_template_variable_mappings"]
+        columns = {variable: chunk.columns[UUID(one)] for variable, one in mapping.items()}
+        blueprint, version = self.source.blueprint, self.source.version
+        rendered = self.renderer.render(columns, len(chunk)) if self._has_texts else None
+        read = {name: to_list(columns[name]) for name in self.renderer.variables if name in columns}
+
+        def filled(row: int) -> tuple[Blueprint, PromptUse] | CellError:
+            if rendered is None:
+                return blueprint, PromptUse()
+            if row in rendered.errors:
+                return rendered.errors[row]
+            prompt = PromptUse(
+                None if version is None else version.prompt.id,
+                None if version is None else version.prompt.name,
+                None if version is None else version.number,
+                {name: values[row] for name, values in read.items()},
+                rendered.missing_at(row),
+            )
+            return rendered.blueprint_at(row, blueprint), prompt
+
+        return filled
+
+    @property
+    def _has_texts(self) -> bool:
+        return any(True for _ in texts_of(self.source.blueprint))
+
+
+@dataclass(frozen=True, slots=True)
+class _Templates:
+    """Fills prompts and asks nobody."""
+
+    filling: _Filling
+
+    def compute(self, chunk: Chunk) -> Iterator[Answers]:
+        """Yield one answer for the whole chunk."""
+        item_at = self.filling.templates(chunk)
+        yield answers_of([item_at(row) for row in range(len(chunk))])
+
+
+def answers_of(items: list[Item]) -> Answers:
+    """Answer rows that need no model."""
+    values = [item.value if isinstance(item, Ready) else None for item in items]
+    errors = {row: item for row, item in enumerate(items) if not isinstance(item, Ready | Ask)}
+    return Answers(values_of(values), errors=errors)
+
+
+KIND = RunnerKind(
+    engine=lambda _: f"asks {REVISION}", open=_open, chunk_rows=CHUNK_ROWS, keeps=True, pin=_pin
+)

@@ -1,0 +1,55 @@
+"""Rows of kept results of model calls."""
+
+import json
+import zlib
+from collections.abc import Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from storage.domain.model_results import ModelResult
+from storage.engine.catalog import Connection
+from storage.engine.schema import model_results as table
+
+
+def select_results(
+    connection: Connection, workspace_id: int, keys: Sequence[bytes], *, operation_no: int | None
+) -> list[ModelResult]:
+    """Return what a workspace, or one operation of it, knows of these keys."""
+    where = (table.c.workspace_id == workspace_id) & table.c.key.in_(list(keys))
+    if operation_no is not None:
+        where &= table.c.operation_no == operation_no
+    found = connection.execute(sa.select(table.c.key, table.c.content).where(where))
+    return [ModelResult(row.key, *json.loads(zlib.decompress(row.content))) for row in found]
+
+
+def insert_results(
+    connection: Connection,
+    workspace_id: int,
+    operation_no: int,
+    results: Sequence[ModelResult],
+    now: datetime,
+) -> None:
+    """Keep results, in the place of those that had their keys."""
+    keys = [one.key for one in results]
+    connection.execute(table.delete().where((table.c.workspace_id == workspace_id) & table.c.key.in_(keys)))
+    rows = [
+        {
+            "workspace_id": workspace_id,
+            "key": one.key,
+            "operation_no": operation_no,
+            "content": _packed(one),
+            "created_at": now,
+        }
+        for one in results
+    ]
+    connection.execute(table.insert(), rows)
+
+
+def delete_results_before(connection: Connection, before: datetime) -> int:
+    return connection.execute(table.delete().where(table.c.created_at < before)).rowcount
+
+
+def _packed(one: ModelResult) -> bytes:
+    text = json.dumps([one.value, one.metrics], ensure_ascii=False, separators=(",", ":"))
+    return zlib.compress(text.encode(), 1)

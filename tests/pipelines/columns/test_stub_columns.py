@@ -1,0 +1,192 @@
+"""Columns of a model that is built in: prompts, formats, assertions, failures, results that are shared."""
+
+from typing import Any
+
+import pytest
+
+from pipelines.columns.registry import RUNNERS
+from storage.domain.keys import Principal
+from storage.domain.prompts import Publication
+from storage.request_logs import get_request_log
+from storage.store import Store
+from storage.templates import publish
+from tests.recalculating import Bench
+
+ECHO = {"provider": "stub", "model": "echo"}
+
+
+@pytest.fixture
+def bench(store: Store, who: Principal) -> Bench:
+    return Bench(store, who, ["Question", "Notes"], [["one", "a b"], ["two", ""], ["one", "c"]])
+
+
+def answered(bench: Bench, title: str, kind: str, **config: Any) -> list[Any]:
+    bench.run(bench.add(title, kind, **config).operation)
+    return bench.values(title)
+
+
+def test_a_prompt_of_the_column_is_filled_and_answered(bench: Bench) -> None:
+    assert answered(bench, "A", "llm", prompt="Q: {Question}", engine=ECHO) == ["Q: one", "Q: two", "Q: one"]
+    first, second, third = bench.cells("A")
+    assert first.state.request_metrics is not None
+    assert third.state.request_metrics is not None
+    assert first.state.request_metrics["request_count"] == 1
+    # equal cells cost one call
+    assert (first.state.cached, second.state.cached, third.state.cached) == (False, False, True)
+    assert third.state.request_metrics["request_count"] == 0
+    assert third.state.request_metrics["request_ids"] == first.state.request_metrics["request_ids"]
+
+
+def test_each_call_is_a_logged_request(bench: Bench, store: Store, who: Principal) -> None:
+    answered(bench, "A", "llm", system="Be kind", prompt="{Question} {Notes}", engine=ECHO)
+    cell = bench.cells("A")[1]
+    assert cell.state.request_metrics is not None
+    log = get_request_log(store, who, cell.state.request_metrics["request_ids"][0])
+    assert log["metadata"]["source"] == "sheet"
+    assert log["metadata"]["execution_id"] == cell.state.execution_id
+    assert log["prompt_input_variables"] == {"Question": "two", "Notes": ""}
+    assert (log["status"], log["error_type"]) == ("WARNING", "VARIABLE_MISSING_OR_EMPTY")
+    assert [message["role"] for message in log["input"]["messages"]] == ["system", "user"]
+    assert log["output"]["messages"][0]["content"][0]["text"] == "two"
+
+
+def test_an_answer_by_a_schema_is_a_json_value(bench: Bench) -> None:
+    schema = {
+        "type": "object",
+        "required": ["city", "sure"],
+        "properties": {"city": {"type": "string"}, "sure": {"type": "boolean"}},
+    }
+    values = answered(bench, "A", "llm", prompt="{Question}", engine=ECHO, response_format=schema)
+    assert values[1] == {"city": "two", "sure": True}
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_once_more_then_fails(bench: Bench) -> None:
+    schema = {"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}}
+    prompt = "{Question} [[stub:answer no json]]"
+    answered(bench, "A", "llm", prompt=prompt, engine=ECHO, response_format=schema)
+    # the stub echoes the request to mend, made to fit
+    assert bench.statuses("A") == ["completed"] * 3
+    metrics = bench.cells("A")[0].state.request_metrics
+    assert metrics is not None
+    assert (metrics["request_count"], len(metrics["request_ids"])) == (2, 2)
+
+
+def test_an_assertion_gives_verdicts(bench: Bench) -> None:
+    one = answered(bench, "One", "llm", source="Question", prompt="It is a number", engine=ECHO)
+    assert one == [True, True, True]
+    several = answered(
+        bench, "Several", "llm", source="Question", prompt='["It is a number", "It is short"]', engine=ECHO
+    )
+    assert several[0] == {"It is a number": True, "It is short": True}
+
+
+@pytest.mark.parametrize(
+    ("mark", "error"),
+    [
+        ("quota", "PROVIDER_QUOTA_LIMIT"),
+        ("auth", "PROVIDER_AUTH_ERROR"),
+        ("bad_request", "PROVIDER_ERROR"),
+    ],
+)
+def test_failures_are_errors_of_their_cells(
+    bench: Bench, store: Store, who: Principal, mark: str, error: str
+) -> None:
+    bench.edit("Notes", 1, f"[[stub:{mark}]]")
+    answered(bench, "A", "llm", prompt="{Question} {Notes}", engine=ECHO)
+    assert bench.statuses("A") == ["completed", "failed", "completed"]
+    assert bench.errors("A")[1] == error
+    metrics = bench.cells("A")[1].state.request_metrics
+    assert metrics is not None
+    log = get_request_log(store, who, metrics["request_ids"][0])
+    assert (log["status"], log["error_type"]) == ("ERROR", error)
+
+
+def test_what_fails_at_first_is_tried_again(bench: Bench) -> None:
+    bench.edit("Notes", 1, "[[stub:rate_limit 2]]")
+    values = answered(bench, "A", "llm", prompt="{Question} {Notes}", engine=ECHO)
+    assert values[1] == "two"
+
+
+def test_a_missing_key_names_the_variable(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    answered(bench, "A", "llm", prompt="{Question}", engine={"provider": "openai", "model": "gpt-4o-mini"})
+    assert bench.errors("A") == ["PROVIDER_AUTH_ERROR"] * 3
+    assert "OPENAI_API_KEY" in (bench.cells("A")[0].state.error_message or "")
+    answered(bench, "B", "llm", prompt="{Question}", engine={"provider": "nobody", "model": "x"})
+    assert bench.errors("B") == ["engine_unavailable"] * 3
+
+
+CHAT = {
+    "type": "chat",
+    "messages": [
+        {"role": "system", "content": [{"type": "text", "text": "Be {tone}"}]},
+        {"role": "user", "content": [{"type": "text", "text": "{q}?"}]},
+    ],
+}
+MODEL = {"model": {"provider": "stub", "name": "echo", "parameters": {}}}
+
+
+def test_a_registered_prompt_is_used_by_label(bench: Bench, store: Store, who: Principal) -> None:
+    publish(store, who, Publication("ask", CHAT, metadata=MODEL, release_labels=("prod",)))
+    named = {"template": {"name": "ask", "label": "prod"}}
+    mapped = {"prompt_template_variable_mappings": {"q": "Question", "tone": "Notes"}}
+    assert answered(bench, "A", "prompt_template", **named, **mapped) == ["one?", "two?", "one?"]
+    metrics = bench.cells("A")[0].state.request_metrics
+    assert metrics is not None
+    log = get_request_log(store, who, metrics["request_ids"][0])
+    assert (log["prompt_name"], log["prompt_version_number"]) == ("ask", 1)
+    assert log["prompt_input_variables"] == {"tone": "a b", "q": "one"}
+
+
+def test_a_new_version_under_the_label_is_computed_anew(bench: Bench, store: Store, who: Principal) -> None:
+    publish(store, who, Publication("ask", CHAT, metadata=MODEL))
+    mapped = {"prompt_template_variable_mappings": {"q": "Question"}}
+    answered(bench, "A", "prompt_template", template={"name": "ask"}, **mapped)
+    same = bench.recalculate(statuses=())
+    assert (same.cached_count, same.completed_count) == (3, 3)
+    changed = {**CHAT, "messages": [{"role": "user", "content": [{"type": "text", "text": "{q}!"}]}]}
+    publish(store, who, Publication("ask", changed, metadata=MODEL))
+    bench.recalculate(statuses=())
+    assert bench.values("A") == ["one!", "two!", "one!"]
+
+
+def test_inline_prompts_in_both_languages(bench: Bench) -> None:
+    text = [{"type": "text", "text": "{% if q == 'one' %}1{% else %}{{ q }}{% endif %}"}]
+    jinja = {"prompt_template": {"type": "completion", "template_format": "jinja2", "content": text}}
+    mapped = {"prompt_template_variable_mappings": {"q": "Question"}}
+    values = answered(bench, "A", "prompt_template", inline_template=jinja, engine=ECHO, **mapped)
+    assert values == ["1", "two", "1"]
+    inline = {"prompt_template": CHAT}
+    only = answered(
+        bench, "B", "prompt_template", inline_template=inline, return_template_only=True, **mapped
+    )
+    assert only[0][1]["content"][0]["text"] == "one?"
+
+
+def test_an_unknown_prompt_fails_the_cells(bench: Bench) -> None:
+    answered(bench, "A", "prompt_template", template={"name": "nobody"})
+    assert bench.errors("A") == ["not_found"] * 3
+
+
+def test_other_sheets_are_answered_from_what_is_known(bench: Bench, store: Store, who: Principal) -> None:
+    answered(bench, "A", "llm", prompt="{Question}", engine=ECHO)
+    other = Bench(store, who, ["Question"], [["two"], ["three"]])
+    other.run(other.add("Again", "llm", prompt="{Question}", engine=ECHO).operation)
+    first, second = other.cells("Again")
+    assert (first.value, first.state.cached, second.state.cached) == ("two", True, False)
+    assert first.state.request_metrics is not None
+    assert first.state.request_metrics["request_count"] == 0
+    assert (
+        first.state.request_metrics["request_ids"] == bench.cells("A")[1].state.request_metrics["request_ids"]
+    )  # type: ignore[index]
+
+
+def test_forced_and_hot_columns_ask_again(bench: Bench) -> None:
+    answered(bench, "A", "llm", prompt="{Question}", engine=ECHO)
+    forced = bench.recalculate(statuses=(), force=True)
+    # equal cells of one operation are asked once, and nothing of before counts
+    assert (forced.completed_count, forced.cached_count) == (3, 1)
+    hot = {**ECHO, "parameters": {"temperature": 0.7}}
+    answered(bench, "Hot", "llm", prompt="{Question}", engine=hot)
+    assert [cell.state.cached for cell in bench.cells("Hot")] == [False] * 3
+    assert set(RUNNERS) >= {"llm", "prompt_template"}
