@@ -3,10 +3,11 @@
 import time
 
 from pipelines.work import Outcome, Report
+from storage.dataset_commit import get_made_dataset
 from storage.dataset_filters import write_filtered
 from storage.domain.errors import NotFound, PromptlakeError
 from storage.domain.imports import Imported, ImportRefused, ImportTarget
-from storage.domain.operations import DATASET_FILTER, IMPORT_REQUEST_LOGS, Operation
+from storage.domain.operations import DATASET_FILTER, DATASETS, IMPORT_REQUEST_LOGS, Operation
 from storage.file_imports import discard_segments, write_file
 from storage.history_imports import write_history
 from storage.import_commit import commit_import
@@ -63,6 +64,9 @@ def _commit(store: Store, operation: Operation, imported: Imported, report: Repo
         "columns": len(imported.titles),
         "version": sheet.version_count,
     }
+    if operation.kind in DATASETS:
+        made = get_made_dataset(store, operation)
+        facts["version"] = made.version_number if made else 0
     report(f"Committed {', '.join(f'{count} {name}' for name, count in facts.items())}.")
     return Outcome(facts, _schema(imported))
 

@@ -7,13 +7,13 @@ from storage.domain.drafts import DraftState
 from storage.domain.imports import ImportRefused
 from storage.domain.operations import DATASET_COPY, Operation
 from storage.engine.catalog import Connection
-from storage.engine.rows.datasets import find_draft
+from storage.engine.rows.datasets import find_dataset, find_draft
 from storage.operations import succeed
 from storage.store import Store
 
 
 def commit_draft(store: Store, operation: Operation) -> Dataset:
-    """Do what a claimed copy or save asks for, and end it well, in one transaction; return the draft before.
+    """Do what a claimed copy or save asks for, and end it well, in one transaction; return what came of it.
 
     Raises:
         ClaimRefused: the operation was cancelled, failed or taken over.
@@ -42,3 +42,9 @@ def _require_draft(connection: Connection, operation: Operation) -> Dataset:
 
 def _copy(connection: Connection, store: Store, group: DatasetGroup, operation: Operation) -> int:
     return lay_version(connection, store, group, int(operation.spec["sheet_version"])).row_count
+
+
+def get_made_dataset(store: Store, operation: Operation) -> Dataset | None:
+    """Return what came of the draft that an operation worked on; None once it is deleted."""
+    with store.catalog.read() as connection:
+        return find_dataset(connection, operation.workspace_id, int(operation.spec["dataset_id"]))

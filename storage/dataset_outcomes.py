@@ -10,7 +10,13 @@ from storage.domain.webhooks import EventType
 from storage.engine.catalog import Connection
 from storage.engine.rows.audit import insert_audit_entry
 from storage.engine.rows.columns import select_columns
-from storage.engine.rows.datasets import delete_dataset_row, find_draft, next_number, update_dataset
+from storage.engine.rows.datasets import (
+    delete_dataset_row,
+    find_dataset,
+    find_draft,
+    next_number,
+    update_dataset,
+)
 from storage.engine.rows.sheets import find_sheet_by_no
 from storage.events import record_event
 from storage.store import Store
@@ -21,7 +27,7 @@ KIND = "dataset"
 def finish_draft(
     connection: Connection, store: Store, operation: Operation, *, sheet_version: int | None
 ) -> Dataset:
-    """Move the draft whose work is done; one that becomes a version is `sheet_version` of its group's sheet.
+    """Move the draft whose work is done and return it; a version is `sheet_version` of its group's sheet.
 
     Raises:
         ImportRefused: the draft is gone, or waits for other work: publish nothing.
@@ -49,7 +55,10 @@ def finish_draft(
     else:
         values["state"] = move.to
     update_dataset(connection, draft.id, values)
-    return draft
+    moved = find_dataset(connection, draft.workspace_id, draft.id)
+    if moved is None:
+        raise RuntimeError("the draft just moved is gone")
+    return moved
 
 
 def fail_draft(connection: Connection, store: Store, operation: Operation, message: str) -> None:

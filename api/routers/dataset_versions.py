@@ -6,6 +6,7 @@ from starlette.concurrency import run_in_threadpool
 from api.deps import OpenRuns, OpenStore, Who
 from api.openapi import errors, streamed_body
 from api.routing import guarded_router, needs
+from api.schemas.base import check_workspace_id
 from api.schemas.datasets import (
     AddRowsBody,
     CreateDraftBody,
@@ -21,6 +22,10 @@ from storage import draft_rows, drafts
 from storage.dataset_filters import check_filter, find_links
 from storage.domain.drafts import DraftExists, NoDraft
 from storage.domain.errors import Conflict, Malformed, NotFound
+from storage.domain.keys import Principal
+from storage.domain.uploads import Upload
+from storage.store import Store
+from storage.uploads import discard_upload
 
 router = guarded_router(prefix="/api/public/v2/dataset-versions", tags=["datasets"], deprecated=True)
 
@@ -39,17 +44,21 @@ async def create_from_file(request: Request, store: OpenStore, runs: OpenRuns, w
     body, upload = await receive_file(request, FromFileBody, ("file_content_base64",))
     if upload is None:
         raise Malformed("file_content_base64 was not found where it should stand")
-    made = await run_in_threadpool(
-        drafts.start_file_draft,
-        store,
-        who,
-        group_id=body.dataset_group_id,
-        file_name=body.file_name,
-        upload=upload,
-    )
+    made = await run_in_threadpool(_start_file, store, who, body, upload)
     if made.operation:
         runs.launch_soon(made.operation)
     return DatasetQueued(message="Processing of the file queued", dataset_id=made.dataset_id)
+
+
+def _start_file(store: Store, who: Principal, body: FromFileBody, upload: Upload) -> drafts.Drafted:
+    try:
+        check_workspace_id(who, body.workspace_id)
+    except Malformed:
+        discard_upload(store, upload)
+        raise
+    return drafts.start_file_draft(
+        store, who, group_id=body.dataset_group_id, file_name=body.file_name, upload=upload
+    )
 
 
 @router.post(
@@ -61,6 +70,7 @@ async def create_from_file(request: Request, store: OpenStore, runs: OpenRuns, w
 @needs("write:dataset", deep_json=True)
 def create_from_filter(store: OpenStore, runs: OpenRuns, who: Who, body: FromFilterBody) -> DatasetQueued:
     """Queue the requests that match as the group's next version, which a report can read anew."""
+    check_workspace_id(who, body.workspace_id)
     params = body.filter_params()
     check_filter(store, who.workspace_id, params)
     links = find_links(store, who.workspace_id, params)
@@ -86,6 +96,7 @@ def create_draft(
     response: Response, store: OpenStore, runs: OpenRuns, who: Who, body: CreateDraftBody
 ) -> DraftAnswer:
     """Create an empty draft, or with a source queue the copy of its rows; a group has one draft."""
+    check_workspace_id(who, body.workspace_id)
     made = drafts.create_draft(
         store, who, group_id=body.dataset_group_id, source_dataset_id=body.source_dataset_id
     )
@@ -105,6 +116,7 @@ def create_draft(
 @needs("write:dataset")
 def save_draft(store: OpenStore, runs: OpenRuns, who: Who, body: GroupIdBody) -> DraftAnswer:
     """Queue the save of a group's draft; asked for twice, or while rows come, it makes one version."""
+    check_workspace_id(who, body.workspace_id)
     made = drafts.save_draft(store, who, group_id=body.dataset_group_id)
     if made.operation:
         runs.launch_soon(made.operation)
@@ -120,6 +132,7 @@ def save_draft(store: OpenStore, runs: OpenRuns, who: Who, body: GroupIdBody) ->
 @needs("write:dataset")
 def add_rows(store: OpenStore, who: Who, body: AddRowsBody) -> RowsAddedAnswer:
     """Add up to 1,000 rows at the end of a group's draft, by title; a new title becomes a column."""
+    check_workspace_id(who, body.workspace_id)
     draft = draft_rows.add_draft_rows(store, who, group_id=body.dataset_group_id, rows=body.rows)
     return RowsAddedAnswer(
         message=f"{len(body.rows)} rows added", draft_dataset_id=draft.id, row_count=draft.row_count

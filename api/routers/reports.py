@@ -96,6 +96,7 @@ def get_report(store: OpenStore, runs: OpenRuns, who: Who, report_id: int) -> Re
 @needs("write:report", path=report_path)
 def run_report(store: OpenStore, runs: OpenRuns, who: Who, report_id: int, body: RunBody) -> RunStarted:
     """Compute the report's columns over a dataset; the answer names the report that the run fills."""
+    check_workspace_id(who, body.workspace_id)
     report, operation = report_runs.run_report(
         store,
         who,

@@ -103,7 +103,13 @@ def _pairs(group: DatasetGroup) -> list[ExternalIdShape]:
     return [ExternalIdShape(source=one.source, external_id=one.external_id) for one in group.external_ids]
 
 
-class FromFileBody(Body):
+class InWorkspace(Body):
+    """What every body here may say."""
+
+    workspace_id: Annotated[WireInt | None, Field(description="That of the key, if given.")] = None
+
+
+class FromFileBody(InWorkspace):
     """Body of E22: a CSV or JSON file of at most 100 MB that becomes the group's next version."""
 
     model_config = example(_FILE)
@@ -113,7 +119,7 @@ class FromFileBody(Body):
     file_content_base64: Annotated[FileContent, Field(min_length=1)]
 
 
-class FromFilterBody(Body):
+class FromFilterBody(InWorkspace):
     """A dynamic dataset: the requests that match, as they stand, become the group's next version."""
 
     model_config = example(
@@ -154,13 +160,15 @@ class FromFilterBody(Body):
 
     def filter_params(self) -> dict[str, Any]:
         """What is kept of it, as it was sent."""
-        given = self.model_dump(mode="json", exclude={"dataset_group_id", "filter_group"}, exclude_none=True)
+        given = self.model_dump(
+            mode="json", exclude={"dataset_group_id", "filter_group", "workspace_id"}, exclude_none=True
+        )
         if self.filter_group is not None:
             given["filter_group"] = json.loads(self.filter_group.spelled)
         return given
 
 
-class GroupIdBody(Body):
+class GroupIdBody(InWorkspace):
     """Body of E24."""
 
     model_config = example({"dataset_group_id": 7})

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from api.schemas.base import Answer, Body, WireInt, example
 from api.schemas.columns import ColumnCreate, Title
-from api.schemas.datasets import Id
+from api.schemas.datasets import Id, InWorkspace
 from api.schemas.pages import Pagination
 from storage.domain.reports import Report, ReportColumn, status_of
 from storage.domain.rows import RowPage
@@ -37,7 +37,7 @@ class ReportBody(Body):
     workspace_id: WireInt | None = None
 
 
-class RunBody(Body):
+class RunBody(InWorkspace):
     """Body of E26."""
 
     model_config = example({"name": "Answers of May", "dataset_id": 31})

@@ -497,6 +497,16 @@ def test_a_wrong_query_is_refused(client: TestClient, query: dict[str, Any], sta
         ),
         ("from-file", {"dataset_group_id": 9, "file_name": "a.csv", "file_content_base64": "YQ=="}, 404),
         ("create-draft", {"dataset_group_id": 0}, 422),
+        *(
+            (verb, {"dataset_group_id": 1, "workspace_id": 99, **more}, 400)
+            for verb, more in (
+                ("from-file", {"file_name": "a.csv", "file_content_base64": "YQ=="}),
+                ("from-filter-params", {"filter_group": {}}),
+                ("create-draft", {}),
+                ("save-draft", {}),
+                ("add-rows", {"rows": [{"a": 1}]}),
+            )
+        ),
         ("create-draft", {"dataset_group_id": 1, "source_dataset_id": 0}, 422),
         ("create-draft", {"dataset_group_id": 9}, 404),
         ("save-draft", {}, 422),

@@ -2,17 +2,21 @@
 
 import sqlalchemy as sa
 
+from storage.dataset_groups import create_group
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
 from storage.domain.prompts import Publication
+from storage.domain.reports import ReportColumn
+from storage.drafts import create_draft
 from storage.engine.migrate import stored_revision
 from storage.engine.revisions import known_revisions
+from storage.reports import create_report
 from storage.row_changes import add_rows
 from storage.rows import list_rows
 from storage.settings import Settings
 from storage.sheet_scores import get_score, make_score
 from storage.store import Store, open_store
-from storage.tables import create_table
+from storage.tables import create_table, list_tables
 from storage.templates import get_template, publish
 from tests.importing import imported_sheet
 
@@ -66,4 +70,28 @@ def test_a_home_of_sheets_without_scores_goes_on(store: Store, settings: Setting
     place = {"table_id": table.id, "sheet_id": sheet.id}
     assert make_score(upgraded, who, **place).score["row_count"] == 1
     assert get_score(upgraded, who, **place).score["row_count"] == 1
+    upgraded.close()
+
+
+def test_a_home_without_datasets_goes_on(store: Store, settings: Settings, who: Principal) -> None:
+    table = create_table(store, who)
+    with store.catalog.transaction() as connection:
+        connection.execute(sa.text("DROP TABLE dataset_links"))
+        connection.execute(sa.text("DROP TABLE datasets"))
+        connection.execute(sa.text("DROP INDEX ix_reports_sheet_no"))
+        for table_name, column in (
+            ("tables", "hidden"),
+            ("dataset_groups", "sheet_no"),
+            *(("reports", name) for name in ("dataset_id", "columns", "sheet_no", "operation_no")),
+        ):
+            connection.execute(sa.text(f"ALTER TABLE {table_name} DROP COLUMN {column}"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0009_sheet_upkeep'"))
+    store.close()
+    upgraded = open_store(settings)
+    group = create_group(upgraded, who, name="later")
+    create_draft(upgraded, who, group_id=group.id)
+    column = ReportColumn("b", "comparison", {"sources": ["a"], "target": 1})
+    assert create_report(upgraded, who, dataset_group_id=group.id, name="r", columns=[column]).id == 1
+    assert [one.id for one in list_tables(upgraded, who, request=PageRequest(9)).items] == [table.id]
+    assert stored_revision(upgraded.catalog) == known_revisions("catalog")[-1]
     upgraded.close()
