@@ -3,7 +3,7 @@
 Marks in the last message script it, each for the first N calls with that text (without N: all):
 `{429 N}` (Retry-After 0.3), `{500 N}`, `{401 N}`, `{400 N}`, `{quota N}`, `{cut N}` (the connection ends
 mid-body), `{malformed N}`, `{hang N}` (no answer), `{long N}` (ended by length), `{say TEXT}`.
-`python -m tests.model_server PORT` serves until it is killed.
+`python -m tests.model_server PORT [SECONDS]` serves until it is killed.
 """
 
 import asyncio
@@ -177,4 +177,4 @@ def _response(status: int, value: Any, headers: str = "", cut_to: int | None = N
 
 
 if __name__ == "__main__":
-    ModelServer(port=int(sys.argv[1]))._run()
+    ModelServer(port=int(sys.argv[1]), delay_s=float((*sys.argv, "0")[2]))._run()

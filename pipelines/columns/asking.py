@@ -182,7 +182,8 @@ class _Turn:
     def _read(self, piece: _Piece) -> bool:
         """Look at the next rows; False when there are no more."""
         new: list[bytes] = []
-        rows = list(islice(self._rows, PIECE))
+        # what is claimed here and not begun soon keeps other processes from it
+        rows = list(islice(self._rows, self._most_taken))
         for row in rows:
             item = self._item_at(row)
             if isinstance(item, CellError):
@@ -199,7 +200,7 @@ class _Turn:
             self._claim(new, piece)
         else:
             self._to_start.extend(new)
-        return len(rows) == PIECE
+        return len(rows) == self._most_taken
 
     def _look_elsewhere(self, piece: _Piece) -> None:
         """Take over what another process no longer computes."""

@@ -26,6 +26,7 @@ from tests.bench import (
     ingest,
     lake,
     latency,
+    models,
     search,
     sheets,
     start,
@@ -49,6 +50,7 @@ BENCHES: dict[str, Callable[[Bench], None]] = {
     "folders": folders.run,
     "sheets": sheets.run,
     "columns": columns.run,
+    "models": models.run,
     "datasets": datasets.run,
     "idle": idle.run,
 }
