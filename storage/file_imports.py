@@ -1,6 +1,7 @@
 """Files of the spool turned into segments: the part of an import that takes long and publishes nothing."""
 
 from collections.abc import Callable
+from contextlib import closing
 
 from storage.domain.file_imports import find_file_format
 from storage.domain.imports import Imported, ImportTarget, file_name_of
@@ -8,6 +9,7 @@ from storage.domain.operations import Operation
 from storage.domain.uploads import upload_of
 from storage.engine.csv_import import csv_tables
 from storage.engine.json_import import json_batches
+from storage.engine.read_ahead import read_ahead
 from storage.engine.segment_sink import SegmentSink
 from storage.store import Store
 from storage.uploads import get_upload_path
@@ -29,14 +31,14 @@ def write_file(store: Store, operation: Operation, target: ImportTarget, report:
     path = get_upload_path(store, upload_of(operation.spec["upload"]))
     with SegmentSink(store.data, target.sheet_id, store.new_id) as sink:
         if find_file_format(file_name_of(operation)) == "csv":
-            with csv_tables(path) as table_file:
-                for table in table_file:
+            with csv_tables(path) as table_file, closing(read_ahead(table_file)) as tables:
+                for table in tables:
                     sink.write(table.num_rows, table.columns, ["text"] * table.num_columns)
                     report(table_file.offset / table_file.size, sink.rows)
                 titles = table_file.titles
         else:
-            with json_batches(path) as json_file:
-                for batch in json_file:
+            with json_batches(path) as json_file, closing(read_ahead(json_file)) as batches:
+                for batch in batches:
                     sink.write(batch.rows, batch.arrays, batch.encodings)
                     report(json_file.offset / json_file.size, sink.rows)
                 titles = json_file.titles

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from starlette.testclient import TestClient
 
@@ -13,6 +14,10 @@ from storage.store import Store, open_store, opened
 from storage.workspaces import bootstrap, create_key, create_workspace
 
 KEY = "test-key-of-the-default-workspace-0001"
+
+# the first example of a test may import half the libraries: time says nothing of one
+hypothesis.settings.register_profile("promptlake", deadline=None)
+hypothesis.settings.load_profile("promptlake")
 
 
 @pytest.fixture

@@ -114,9 +114,14 @@ class _Group:
         self._stack = ExitStack()
         path = self._stack.enter_context(writing_segment(data, key))
         try:
-            # least and greatest values of long texts would swell a footer that every reader keeps
+            # Least and greatest values of long texts would swell a footer that every reader keeps. Most values
+            # differ: dictionaries of them take a fifth of the writing and make the file larger.
             self._writer = pq.ParquetWriter(
-                path, self._schema, compression=COMPRESSION, write_statistics=False
+                path,
+                self._schema,
+                compression=COMPRESSION,
+                write_statistics=False,
+                use_dictionary=False,
             )
         except BaseException as error:
             self._leave(error)

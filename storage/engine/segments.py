@@ -66,6 +66,7 @@ def write_segment(
             row_group_size=ROWS_PER_GROUP,
             compression=COMPRESSION,
             write_statistics=False,
+            use_dictionary=False,
         )
     fields = [ImportedField(position, encoding) for position, encoding, _ in columns]
     return describe_segment(data, key, first_row, fields)
