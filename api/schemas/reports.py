@@ -135,6 +135,7 @@ class ReportCell(Answer):
 
     value: Any
     status: str
+    cached: bool
     error: str | None
     error_message: str | None
 
@@ -177,6 +178,7 @@ def spell_report_rows(report_id: int, found: RowPage) -> dict[str, Any]:
                 title: {
                     "value": cell.value,
                     "status": cell.state.status,
+                    "cached": cell.state.cached,
                     "error": cell.state.error,
                     "error_message": cell.state.error_message,
                 }

@@ -102,6 +102,22 @@ def test_rows_added_by_hand_are_computed_too(client: TestClient, store: Store) -
     assert column(client, report, "right", "status") == ["completed"] * 3
 
 
+def test_a_model_is_not_asked_again_by_the_next_run(client: TestClient, store: Store) -> None:
+    group = make_group(client)
+    saved(client, store, group, CSV)
+    config = {"engine": {"provider": "stub", "model": "echo"}, "prompt": "Say {answer}"}
+    pipeline = make_report(client, group, {"title": "said", "type": "llm", "config": config})
+    answers = []
+    for _ in range(2):
+        report = run(client, pipeline).json()["report_id"]
+        assert run_all(store) == [None]
+        answers.append((column(client, report, "said"), column(client, report, "said", "cached")))
+    (first, computed), (second, again) = answers
+    assert first == second
+    assert None not in first, column(client, report, "said", "error_message")
+    assert (computed, again) == ([False] * 3, [True] * 3)
+
+
 def test_a_dynamic_dataset_is_read_anew_by_a_refreshed_run(client: TestClient, store: Store) -> None:
     log(client, provider="openai")
     group = make_group(client)
