@@ -10,6 +10,7 @@ from typing import Any
 from storage.audit import record_audit
 from storage.dataset_sheets import add_hidden_sheet, require_group_sheet
 from storage.datasets import require_dataset
+from storage.domain.column_types import ASK_MODELS
 from storage.domain.column_types.binding import CodeReads
 from storage.domain.columns import Column
 from storage.domain.datasets import Dataset
@@ -166,7 +167,8 @@ def _start_refresh(
             who,
             operation_id=None,
             kind=REPORT_REFRESH,
-            lane="short",
+            # the run goes on with the columns, which may take long
+            lane="wait" if {column.type for column in report.columns} & ASK_MODELS else "compute",
             request_hash=sha256(f"{REPORT_REFRESH}\n{run_id}".encode()).hexdigest(),
             spec={"history": dict(dataset.filter_params or {})},
             table_no=sheet.table_no,

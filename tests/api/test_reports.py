@@ -136,6 +136,42 @@ def test_a_dynamic_dataset_is_read_anew_by_a_refreshed_run(client: TestClient, s
     assert client.get(f"{V2}/datasets", params={"dataset_group_id": group}).json()["total"] == 1
 
 
+def test_a_refreshed_run_that_dies_between_reading_and_computing_goes_on(
+    client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log(client, provider="openai")
+    group = make_group(client)
+    call(client, "from-filter-params", group, filter_group={}, include_fields=["provider"])
+    run_all(store)
+    config = {"sources": ["provider"], "target": "openai"}
+    pipeline = make_report(client, group, {"title": "ours", "type": "comparison", "config": config})
+    report = run(client, pipeline, refresh_dataset=True).json()["report_id"]
+
+    def die(*_: Any) -> Any:
+        raise OSError("killed")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("pipelines.reports.run_recalculation", die)
+        assert [type(end) for end in run_all(store)] == [OSError]
+    assert (read(client, report)["status"], read(client, report)["row_count"]) == ("queued", 1)
+    assert run_all(store) == [None]
+    assert column(client, report, "ours") == [True]
+
+
+def test_a_refresh_that_finds_nothing_fails_the_run(client: TestClient, store: Store) -> None:
+    only = log(client, provider="openai")
+    group = make_group(client)
+    call(client, "from-filter-params", group, filter_group={}, include_fields=["provider"])
+    run_all(store)
+    config = {"sources": ["provider"], "target": "openai"}
+    pipeline = make_report(client, group, {"title": "ours", "type": "comparison", "config": config})
+    client.delete(f"{V2}/requests/{only}")
+    report = run(client, pipeline, refresh_dataset=True).json()["report_id"]
+    assert [type(end).__name__ for end in run_all(store)] == ["Refused"]
+    found = read(client, report)
+    assert (found["status"], found["error_message"]) == ("failed", "No requests matched")
+
+
 def test_a_run_over_no_rows_is_finished_at_once(client: TestClient, store: Store) -> None:
     group = make_group(client)
     saved(client, store, group, b"answer\n")
