@@ -24,6 +24,7 @@ defs = Definitions(
     assets=[
         sheets.sheet_snapshots,
         sheets.sheet_recalculation,
+        sheets.sheet_column,
         sheet_upkeep.sheet_compactions,
         sheet_views.sheet_views,
         maintenance.swept_store,

@@ -9,7 +9,7 @@ from storage.domain.operations import DATASETS, IMPORTS, RECALCULATE, REPORT_REF
 
 IMPORT_JOB, RECALCULATION_JOB, DATASET_JOB = "import_sheet", "recalculate_sheet", "write_dataset"
 SHEET_ASSET, RECALCULATION_ASSET = "sheet_snapshots", "sheet_recalculation"
-DATASET_ASSET = "dataset_versions"
+DATASET_ASSET, COLUMN_ASSET = "dataset_versions", "sheet_column"
 SHEET_PARTITIONS, DATASET_PARTITIONS = "sheets", "dataset_groups"
 OUTBOX_SENSOR = "outbox"
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipelines.columns.hashing import config_digest
@@ -11,7 +11,7 @@ from pipelines.columns.protocol import EngineUnavailable, RunContext, Runner, Ru
 from pipelines.columns.registry import RUNNERS
 from pipelines.columns.values import to_list
 from pipelines.columns.visits import Kept, failed_block, no_cells, visit
-from pipelines.work import Outcome, Report
+from pipelines.work import ColumnRecord, Outcome, Report
 from storage.domain.column_types import TYPES
 from storage.domain.errors import DependencyCycle, InvalidConfig, NotFound
 from storage.domain.keys import Principal
@@ -53,6 +53,7 @@ class _Run:
     who: Principal
     runners: Mapping[str, RunnerKind]
     report: Report
+    records: list[ColumnRecord] = field(default_factory=list)
 
 
 def run_recalculation(store: Store, no: int, attempt: int, run_id: str, report: Report) -> Outcome:
@@ -77,9 +78,10 @@ def recalculate(
     report(f"Recalculating {len(found.tasks)} columns, attempt {attempt}.")
     for task in found.tasks:
         if task.state != DONE and not _compute_column(run, get_recalculation_of(store, operation), task):
-            return Outcome(_facts(get_recalculation_of(store, operation)))
-    complete_recalculation(store, operation)
-    return Outcome(_facts(get_recalculation_of(store, operation)))
+            break
+    else:
+        complete_recalculation(store, operation)
+    return Outcome(_facts(get_recalculation_of(store, operation)), columns=tuple(run.records))
 
 
 def _facts(done: Recalculation) -> dict[str, int | float | str]:
@@ -113,18 +115,36 @@ def _compute_column(run: _Run, found: Recalculation, task: Task) -> bool:
             job.task, cell_count=job.visited, completed=job.visited, cached=job.visited, state=DONE
         )
         note_task(run.store, run.operation, same)
+        run.records.append(ColumnRecord(str(job.column.id), job.column.type, _column_facts(same)))
         return True
     with Gathered(run.store, job, digest) as gathered:
         spent = sum(one.price for one in found.tasks if one.state == DONE)
         column = _Column(run, job, gathered, kind, started, spent, context, refused)
         stopped = column.compute()
         gathered.finish()
-        gathered.commit(gathered.task(time.monotonic() - started, done=True, stopped=stopped))
+        done = gathered.task(time.monotonic() - started, done=True, stopped=stopped)
+        gathered.commit(done)
     counts = gathered.counts
+    facts = _column_facts(done)
+    run.records.append(
+        ColumnRecord(str(job.column.id), job.column.type, facts, counts.errors, counts.latencies)
+    )
     run.report(f"Column {job.column.id}: {counts.completed} completed, {counts.failed} failed.")
     if stopped:
         stop_at_budget(run.store, run.operation)
     return not stopped
+
+
+def _column_facts(task: Task) -> dict[str, int | float | str]:
+    return {
+        "rows": task.cell_count,
+        "computed": task.completed - task.cached,
+        "cached": task.cached,
+        "failed": task.failed,
+        "price": task.price,
+        "tokens": task.tokens,
+        "seconds": round(task.seconds, 3),
+    }
 
 
 def _pinned(kind: RunnerKind | None, context: RunContext) -> tuple[RunContext, CellError | None]:

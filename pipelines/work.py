@@ -20,11 +20,23 @@ class Report(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnRecord:
+    """What a run did for one column: ids and counts. `errors` by code; `latencies` by upper bound in ms."""
+
+    column_id: str
+    type: str
+    facts: Mapping[str, int | float | str]
+    errors: Mapping[str, int] = field(default_factory=dict)
+    latencies: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a run made: rows, bytes and a version for the asset's record; counts and ids only."""
 
     facts: Mapping[str, int | float | str] = field(default_factory=dict)
     schema: Mapping[str, str] = field(default_factory=dict)
+    columns: tuple[ColumnRecord, ...] = ()
 
 
 Work = Callable[[Store, int, int, str, Report], Outcome]

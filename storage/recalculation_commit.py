@@ -1,5 +1,6 @@
 """The results of one column, gathered while its run computes, and committed at once."""
 
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -8,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from storage.domain.cells import COMPLETED, STALE, restated
-from storage.domain.computed import MOST_PATCHED, Computed, Stamp
+from storage.domain.computed import MOST_PATCHED, Computed, Stamp, latency_bound
 from storage.domain.manifests import Manifest, SegmentRef
 from storage.domain.overlay import KEPT, Entry, Overlay, Patch, Restated
 from storage.domain.recalculations import DONE, Task
@@ -46,6 +47,8 @@ class _Counts:
     cached: int = 0
     price: float = 0.0
     tokens: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    latencies: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
@@ -139,10 +142,12 @@ class Gathered(AbstractContextManager["Gathered"]):
     def _count(self, computed: Computed) -> None:
         counts = self.counts
         counts.failed += len(computed.errors)
+        counts.errors.update(error.code for error in computed.errors.values())
         counts.completed += len(computed.places) - len(computed.errors) + len(computed.unchanged)
         counts.cached += len(computed.cached) + len(computed.unchanged)
         for place, metrics in computed.metrics.items():
             if place not in computed.cached:
+                counts.latencies[latency_bound(metrics.get("latency_ms", 0.0))] += 1
                 counts.price += metrics.get("price", 0.0)
                 counts.tokens += metrics.get("input_tokens", 0) + metrics.get("output_tokens", 0)
 

@@ -2,7 +2,9 @@
 
 from dagster import (
     AssetExecutionContext,
+    AssetMaterialization,
     AssetSelection,
+    AssetSpec,
     Config,
     DynamicPartitionsDefinition,
     MaterializeResult,
@@ -14,7 +16,9 @@ from dagster import (
     in_process_executor,
 )
 
+from pipelines.defs.column_records import metadata_of_column, value_of
 from pipelines.launches import (
+    COLUMN_ASSET,
     IMPORT_JOB,
     RECALCULATION_ASSET,
     RECALCULATION_JOB,
@@ -26,6 +30,13 @@ from pipelines.resources import StoreResource
 from pipelines.work import Outcome, reopen, run_operation
 
 sheet_partitions = DynamicPartitionsDefinition(name=SHEET_PARTITIONS)
+sheet_column = AssetSpec(
+    COLUMN_ASSET,
+    deps=[RECALCULATION_ASSET],
+    partitions_def=sheet_partitions,
+    group_name="sheets",
+    description="A column of a recalculation: cells, price, tokens, errors, latencies; an event each.",
+)
 
 
 class OperationConfig(Config):
@@ -71,22 +82,19 @@ def write_by_operation(
     opened = store.open()
     attempt = reopen(opened, config.operation_no, config.attempt, context.run.parent_run_id)
     outcome = run_operation(WORK, opened, config.operation_no, attempt, context.run_id, context.log.info)
+    for record in outcome.columns:
+        told = metadata_of_column(record)
+        context.log_event(AssetMaterialization(COLUMN_ASSET, partition=context.partition_key, metadata=told))
     return MaterializeResult(metadata=metadata_of(outcome))
 
 
 def metadata_of(outcome: Outcome) -> dict[str, MetadataValue]:
     """Spell an outcome as metadata of a materialization: counts, ids and the schema, no content."""
     columns = [TableColumn(name, kind) for name, kind in outcome.schema.items()]
-    found: dict[str, MetadataValue] = {name: _value(fact) for name, fact in outcome.facts.items()}
+    found: dict[str, MetadataValue] = {name: value_of(fact) for name, fact in outcome.facts.items()}
     if columns:
         found["dagster/column_schema"] = MetadataValue.table_schema(TableSchema(columns))
     return found
-
-
-def _value(fact: float | str) -> MetadataValue:
-    if isinstance(fact, str):
-        return MetadataValue.text(fact)
-    return MetadataValue.int(fact) if isinstance(fact, int) else MetadataValue.float(fact)
 
 
 import_job = define_asset_job(

@@ -9,6 +9,12 @@ from storage.domain.results import CellError, Values
 
 MOST_PATCHED = 10_000
 """More results than this of one column become a segment; fewer lie in the overlay."""
+_LATENCY_BOUNDS_MS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
+
+
+def latency_bound(latency_ms: float) -> str:
+    """Return the bar of a histogram that a latency belongs to, by its upper bound in ms."""
+    return next((str(bound) for bound in _LATENCY_BOUNDS_MS if latency_ms <= bound), "more")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Model columns: calls a second of the client's CPU to a server without latency; and what is lost at 1 s each.
+"""Model columns: calls a second of CPU to a server without latency; what is lost where each takes a second.
 
 What runs here is what a run does: prompts filled, calls made, priced, logged (to a process of its own), kept
 and committed. The yardstick makes the same calls with the bare HTTP client, and nothing else.

@@ -26,6 +26,7 @@ asset request_log_retention
 asset request_log_segments
 asset request_log_summary [log_days]
 asset request_log_tail
+asset sheet_column [sheets]
 asset sheet_compactions [sheets]
 asset sheet_recalculation [sheets]
 asset sheet_snapshots [sheets]
