@@ -114,8 +114,8 @@ class _Group:
         self._stack = ExitStack()
         path = self._stack.enter_context(writing_segment(data, key))
         try:
-            # Least and greatest values of long texts would swell a footer that every reader keeps. Most values
-            # differ: dictionaries of them take a fifth of the writing and make the file larger.
+            # Least and greatest values of long texts would swell a footer that every reader keeps. As most
+            # values differ, dictionaries of them take a fifth of the writing and make the file larger.
             self._writer = pq.ParquetWriter(
                 path,
                 self._schema,
