@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from pipelines.columns.asks import Ask, Outcome, compute
@@ -61,9 +62,17 @@ class Wallet:
             self.left -= price
 
 
-@cache
 def _claims(folder: Path) -> Claims:
-    # one for the whole process: to close one file of it would give up all its claims
+    """Return the claims of this process: one of a folder, for locks of the kernel are the whole process's."""
+    with _ONE_AT_A_TIME:
+        return _opened_claims(folder)
+
+
+_ONE_AT_A_TIME = Lock()
+
+
+@cache
+def _opened_claims(folder: Path) -> Claims:
     return Claims(folder)
 
 

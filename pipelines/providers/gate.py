@@ -9,6 +9,7 @@ import fcntl
 import os
 import random
 import struct
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -114,24 +115,27 @@ class Claims:
         folder.mkdir(parents=True, exist_ok=True)
         self._fd = _open(folder / "claims")
         self._held: set[int] = set()
+        self._lock = threading.Lock()
 
     def claim(self, key: bytes) -> bool:
         """Claim a key; False while another process, or another user of this one, has it."""
         at = _place(key)
-        if at in self._held:
-            return False
-        try:
-            fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
-        except OSError:
-            return False
-        self._held.add(at)
-        return True
+        with self._lock:
+            if at in self._held:
+                return False
+            try:
+                fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)
+            except OSError:
+                return False
+            self._held.add(at)
+            return True
 
     def release(self, key: bytes) -> None:
         at = _place(key)
-        if at in self._held:
-            self._held.remove(at)
-            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, at)
+        with self._lock:
+            if at in self._held:
+                self._held.remove(at)
+                fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, at)
 
     def close(self) -> None:
         os.close(self._fd)

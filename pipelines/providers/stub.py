@@ -36,7 +36,7 @@ _FAILURES: Mapping[str, tuple[str, str, bool]] = {
     "malformed": (PARTIAL, "The answer is no JSON: cut off or malformed", True),
 }
 _WAIT_S = 0.01
-_DEEPEST = 20
+_DEEPEST, _MOST_ITEMS = 6, 100
 
 
 def _first_word(text: str) -> str:
@@ -74,7 +74,7 @@ class Stub:
         answer = None
         for mark, value in _MARK.findall(text):
             if mark == "slow":
-                await asyncio.sleep(float(value or 1))
+                await asyncio.sleep(_seconds(value))
             elif mark == "answer":
                 answer = value
             elif mark in _FAILURES:
@@ -83,7 +83,7 @@ class Stub:
         if answer is None:
             answer = MODELS[model](_MARK.sub("", text).strip())
             if schema is not None:
-                answer = json.dumps(made(schema, answer), ensure_ascii=False)
+                answer = _fitting(schema, answer)
         name = "stub.chat.completions.create" if "messages" in arguments else "stub.completions.create"
         return Reply(_spelled(arguments, text, answer), name)
 
@@ -107,6 +107,20 @@ def _asked(arguments: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text", "")) for part in content)
+
+
+def _seconds(text: str) -> float:
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        return 1.0
+
+
+def _fitting(schema: Any, text: str) -> str:
+    try:
+        return json.dumps(made(schema, text), ensure_ascii=False)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        raise ProviderFailure(ERROR, "The stub does not understand the JSON schema") from None
 
 
 def _schema(arguments: Mapping[str, Any]) -> Any:
@@ -141,7 +155,9 @@ def _made_object(schema: Mapping[str, Any], text: str, depth: int) -> Any:
 
 
 def _made_array(schema: Mapping[str, Any], text: str, depth: int) -> Any:
-    return [made(schema.get("items", {}), text, depth) for _ in range(schema.get("minItems", 1))]
+    return [
+        made(schema.get("items", {}), text, depth) for _ in range(min(schema.get("minItems", 1), _MOST_ITEMS))
+    ]
 
 
 _MADE: Mapping[str, Callable[[Mapping[str, Any], str, int], Any]] = {

@@ -30,7 +30,7 @@ def run(home: str, no: int, places: int) -> None:
     ("rows", "temperature"),
     [
         (600, 0),
-        (600, 1),
+        pytest.param(600, 1, marks=pytest.mark.slow),
         pytest.param(5_000, 0, marks=pytest.mark.slow),
         pytest.param(5_000, 1, marks=pytest.mark.slow),
     ],

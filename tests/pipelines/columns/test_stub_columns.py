@@ -190,3 +190,19 @@ def test_forced_and_hot_columns_ask_again(bench: Bench) -> None:
     answered(bench, "Hot", "llm", prompt="{Question}", engine=hot)
     assert [cell.state.cached for cell in bench.cells("Hot")] == [False] * 3
     assert set(RUNNERS) >= {"llm", "prompt_template"}
+
+
+def test_marks_and_schemas_that_make_no_sense_fail_cells_and_no_run(bench: Bench) -> None:
+    bench.edit("Notes", 1, "[[stub:slow soon]]")
+    bench.edit("Notes", 2, "[[stub:nothing]]")
+    assert answered(bench, "A", "llm", prompt="{Question} {Notes}", engine=ECHO)[2] == "one"
+    odd = {"type": "json_schema", "json_schema": {"schema": {"type": "array", "minItems": "many"}}}
+    parameters = {"response_format": odd}
+    text = {"prompt_template": {"type": "completion", "content": [{"type": "text", "text": "{q}"}]}}
+    mapped = {"prompt_template_variable_mappings": {"q": "Question"}}
+    engine = {**ECHO, "parameters": parameters}
+    answered(bench, "B", "prompt_template", inline_template=text, engine=engine, **mapped)
+    assert bench.errors("B") == ["PROVIDER_ERROR"] * 3
+    bad = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}
+    answered(bench, "C", "llm", prompt="{Question}", engine=ECHO, response_format=bad)
+    assert bench.errors("C") == ["invalid_config"] * 3
