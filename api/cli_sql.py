@@ -17,6 +17,15 @@ _PROMPT_ROWS, _PIPE_ROWS, _PIPE_WIDTH = 40, 10_000, 1_000
 _HISTORY_LINES = 1000
 
 
+class QueryCommand(click.Command):
+    """A command whose text may begin with a comment: `-- why` is no option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(
+            ctx, [f" {arg}" if arg.startswith(("-- ", "--\n")) else arg for arg in args]
+        )
+
+
 def answer(store: Store, workspace: str, query: str, kind: str, output: Path | None) -> None:
     """Run one statement and write its answer.
 

@@ -132,7 +132,7 @@ for _command in (cli_logs.keep_logs, cli_logs.delete_logs):
     workspaces_group.add_command(_command)
 
 
-@click.command("sql")
+@click.command("sql", cls=cli_sql.QueryCommand)
 @HOME
 @click.option("--workspace", default=workspaces.DEFAULT_WORKSPACE, show_default=True)
 @click.option(

@@ -72,7 +72,9 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
         insert_segments(connection, sheet.no, imported.segments, now)
         by_title = {column.title: column.no for column in (*base.kept, *added)}
         column_nos = [by_title[title] for title in imported.titles]
-        manifest = base.manifest.appended(imported_parts(imported, column_nos, sheet.next_row_no, now))
+        computed_nos = [column.no for column in base.kept if column.computed]
+        parts = imported_parts(imported, column_nos, sheet.next_row_no, now, computed_nos)
+        manifest = base.manifest.appended(parts)
         next_row_no = sheet.next_row_no + imported.row_count
         new = commit(connection, head, manifest, next_row_no=next_row_no, now=now)
         mark_elsewhere(connection, store, head, now)

@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import Any
 from uuid import UUID
 
+from storage.domain.cells import STALE
 from storage.domain.encodings import Encoding
 from storage.domain.errors import PromptlakeError
-from storage.domain.manifests import Part, SegmentRef, Source, Stored
+from storage.domain.manifests import Fill, Part, SegmentRef, Source, Stored
 from storage.domain.operations import Operation
 from storage.domain.sheets import Sheet
 
@@ -110,9 +111,17 @@ def check_imported(imported: Imported) -> None:
 
 
 def imported_parts(
-    imported: Imported, column_nos: Sequence[int], first_row_no: int, now: datetime
+    imported: Imported,
+    column_nos: Sequence[int],
+    first_row_no: int,
+    now: datetime,
+    computed_nos: Sequence[int] = (),
 ) -> tuple[Part, ...]:
-    """Lay out the rows of an import; `column_nos` are the columns of its titles, in order."""
+    """Lay out the rows of an import; `column_nos` are the columns of its titles, in order.
+
+    The cells of computed columns are stale, as in every row that is added.
+    """
+    stale: dict[int, Source] = {no: Fill(None, None, STALE) for no in computed_nos}
     edges = {0, imported.row_count}
     for segment in imported.segments:
         edges |= {segment.first_row, segment.first_row + segment.rows}
@@ -124,7 +133,7 @@ def imported_parts(
     parts: list[Part] = []
     for start, end in pairwise(bounds):
         columns = _columns_at(imported.segments, refs, column_nos, start)
-        parts.append(Part(first_row_no + start, end - start, columns, now))
+        parts.append(Part(first_row_no + start, end - start, stale | columns, now))
     return tuple(parts)
 
 

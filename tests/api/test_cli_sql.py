@@ -64,6 +64,12 @@ def test_a_workspace_sees_its_own_logs(filled: Store) -> None:
     assert (unknown.exit_code, unknown.output) == (1, "Error: No workspace is named nowhere\n")
 
 
+def test_a_query_may_begin_with_a_comment(filled: Store) -> None:
+    query = "-- how many\nSELECT count(*) FROM request_logs"
+    assert rows(sql(filled, "--format", "csv", query))[1] == ["3"]
+    assert sql(filled, "--no-such-option").exit_code == 2
+
+
 def test_a_table_is_printed_by_default(filled: Store) -> None:
     result = sql(filled, "FROM request_logs SELECT count(*) AS logs")
     assert result.exit_code == 0

@@ -12,6 +12,7 @@ from storage.sheets import delete_sheet, get_sheet
 from storage.store import Store
 from storage.tables import create_table, get_table
 from tests.importing import import_rows, segment, start
+from tests.recalculating import Bench
 
 
 def test_an_import_adds_rows_columns_and_one_version_and_ends_its_operation(
@@ -84,6 +85,16 @@ def test_an_untouched_default_sheet_is_replaced_and_a_used_one_appended_to(
     assert (first.row_count, first.version_count) == (1, 2)
     second = import_rows(store, start(store, who, table.id, sheet_id).operation, ["b", "c"], [["3", "4"]])
     assert (second.row_count, second.version_count) == (2, 3)
+
+
+def test_computed_cells_of_imported_rows_read_as_stale(store: Store, who: Principal) -> None:
+    bench = Bench(store, who, ["a"], [["1"], ["2"]])
+    bench.run(bench.add("twice", "composition", operation="concat", sources=["a", "a"]).operation)
+    place = bench.place
+    import_rows(store, start(store, who, place["table_id"], place["sheet_id"]).operation, ["a"], [["3"]])
+    assert [cell.state.status for cell in bench.cells("twice")] == ["completed", "completed", "stale"]
+    assert bench.recalculate().operation.status == "completed"
+    assert [cell.value for cell in bench.cells("twice")] == ["11", "22", "33"]
 
 
 def test_segments_that_do_not_make_up_the_rows_are_refused(store: Store, who: Principal) -> None:
