@@ -8,6 +8,7 @@ import time
 import traceback
 from contextlib import suppress
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -104,8 +105,10 @@ class _Exchange:
             return
         level = logging.WARNING if self.status >= 500 else logging.INFO  # noqa: PLR2004
         took_ms = (time.perf_counter() - self._started) * 1000
+        # a decoded path may hold line ends and codes of a terminal: a line is written by the service alone
+        shown = path if path.isprintable() else quote(path)
         log.log(
-            level, "%s %s %d %.1f ms %s", self._scope["method"], path, self.status, took_ms, self.request_id
+            level, "%s %s %d %.1f ms %s", self._scope["method"], shown, self.status, took_ms, self.request_id
         )
 
     def log_failure(self, error: Exception) -> None:

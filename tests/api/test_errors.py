@@ -1,3 +1,6 @@
+import logging
+
+import pytest
 from starlette.testclient import TestClient
 
 
@@ -11,6 +14,16 @@ def test_an_unknown_path_and_a_wrong_method_share_the_one_error_body(client: Tes
         assert answer.json()["success"] is False
         assert answer.json()["error"] == code
         assert answer.headers["x-request-id"]
+
+
+def test_a_path_cannot_write_lines_of_its_own_into_the_log(
+    client: TestClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    client.get("/workflows/a%0aGET%20/forged%1b%5b31m%00")
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "promptlake.api"]
+    assert line.isprintable()
+    assert line.startswith("GET /workflows/a%0AGET%20/forged%1B%5B31m%00 404 ")
 
 
 def test_the_documentation_page_needs_no_internet(client: TestClient) -> None:
