@@ -11,6 +11,7 @@ import click
 from api.home_lock import PortInUse, is_running, read_state
 from api.supervisor import check_ports
 from pipelines.doctor import check_dagster, check_workers
+from pipelines.providers.check import check_providers
 from storage.domain.findings import Finding, failed, ok, warning
 from storage.health import check_storage
 from storage.sandbox import check_sandbox
@@ -25,6 +26,7 @@ def examine(settings: Settings) -> list[Finding]:
         *_check_installation(),
         *check_storage(settings),
         *check_sandbox(),
+        check_providers(settings),
         *check_dagster(settings),
         *_check_processes(settings),
     ]
@@ -56,7 +58,7 @@ def _check_installation() -> Iterator[Finding]:
 
 
 def _required() -> list[str]:
-    return [name for name in requires("promptlake") or [] if ";" not in name]
+    return [name.partition("[")[0] for name in requires("promptlake") or [] if ";" not in name]
 
 
 def _is_installed(name: str) -> bool:

@@ -8,10 +8,8 @@ from pipelines.columns.protocol import EngineUnavailable
 from pipelines.providers.protocol import AUTH_ERROR, Provider
 from pipelines.providers.remote import Anthropic, OpenAI
 from pipelines.providers.stub import Stub
-from storage.domain.llm_providers import parse_providers
+from storage.domain.llm_providers import ANTHROPIC, OPENAI, STUB, key_variable, parse_providers
 from storage.settings import Settings
-
-STUB, OPENAI, ANTHROPIC = "stub", "openai", "anthropic"
 
 
 class MissingKey(EngineUnavailable):
@@ -52,11 +50,6 @@ def choose(settings: Settings, name: str, env: Mapping[str, str] = os.environ) -
         f"No provider {name[:100]!r} is configured; there are {known}. Others that speak OpenAI's interface "
         "are named in PROMPTLAKE_PROVIDERS."
     )
-
-
-def key_variable(name: str) -> str:
-    """Name the variable of the environment that holds a provider's key."""
-    return name.upper().replace("-", "_") + "_API_KEY"
 
 
 def _key(name: str, env: Mapping[str, str]) -> str:

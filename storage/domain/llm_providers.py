@@ -1,10 +1,11 @@
-"""The operator's list of providers that speak OpenAI's interface: `name=https://host/v1, ...`."""
+"""Names of providers of models, and the operator's list of further ones: `name=https://host/v1, ...`."""
 
 import re
 from urllib.parse import urlsplit
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_BUILT_IN = frozenset({"stub", "openai", "anthropic"})
+STUB, OPENAI, ANTHROPIC = "stub", "openai", "anthropic"
+_BUILT_IN = frozenset({STUB, OPENAI, ANTHROPIC})
 
 
 def parse_providers(text: str) -> dict[str, str]:
@@ -25,3 +26,8 @@ def parse_providers(text: str) -> dict[str, str]:
             raise ValueError(f"{name}: {url!r} is no http address")
         found[name] = url
     return found
+
+
+def key_variable(name: str) -> str:
+    """Name the variable of the environment that holds a provider's key."""
+    return name.upper().replace("-", "_") + "_API_KEY"

@@ -102,3 +102,14 @@ def test_processes_of_a_running_service_are_judged(
         code, output = doctor(settings)
     assert words in output
     assert code == 1, "no worker host answers here"
+
+
+def test_providers_are_told_by_their_keys_and_no_key_is_shown(
+    settings: Settings, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-to-be-shown")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("PROMPTLAKE_PROVIDERS", "ours=http://127.0.0.1:9/v1")
+    _, said = doctor(settings)
+    assert "can be asked: stub, openai; without a key: ANTHROPIC_API_KEY, OURS_API_KEY" in said
+    assert "sk-not-to-be-shown" not in said
