@@ -30,7 +30,7 @@ class OpenAI:
             base_url=base_url or _OPENAI_URL,
             max_retries=0,
             timeout=timeout,
-            http_client=DefaultAioHttpClient(limits=_limits(places), timeout=timeout, trust_env=False),
+            http_client=DefaultAioHttpClient(limits=_limits(places), timeout=timeout),
         )
 
     async def send(self, arguments: Mapping[str, Any]) -> Reply:
@@ -59,7 +59,7 @@ class Anthropic:
             base_url=base_url or _ANTHROPIC_URL,
             max_retries=0,
             timeout=timeout,
-            http_client=DefaultAioHttpClient(limits=_limits(places), timeout=timeout, trust_env=False),
+            http_client=DefaultAioHttpClient(limits=_limits(places), timeout=timeout),
         )
 
     async def send(self, arguments: Mapping[str, Any]) -> Reply:

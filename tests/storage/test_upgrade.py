@@ -10,6 +10,7 @@ from storage.domain.reports import ReportColumn
 from storage.drafts import create_draft
 from storage.engine.migrate import stored_revision
 from storage.engine.revisions import known_revisions
+from storage.model_results import forget_results
 from storage.reports import create_report
 from storage.row_changes import add_rows
 from storage.rows import list_rows
@@ -93,5 +94,16 @@ def test_a_home_without_datasets_goes_on(store: Store, settings: Settings, who: 
     column = ReportColumn("b", "comparison", {"sources": ["a"], "target": 1})
     assert create_report(upgraded, who, dataset_group_id=group.id, name="r", columns=[column]).id == 1
     assert [one.id for one in list_tables(upgraded, who, request=PageRequest(9)).items] == [table.id]
+    assert stored_revision(upgraded.catalog) == known_revisions("catalog")[-1]
+    upgraded.close()
+
+
+def test_a_home_without_results_of_models_goes_on(store: Store, settings: Settings, who: Principal) -> None:
+    with store.catalog.transaction() as connection:
+        connection.execute(sa.text("DROP TABLE model_results"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0011_reports'"))
+    store.close()
+    upgraded = open_store(settings)
+    assert forget_results(upgraded) == 0
     assert stored_revision(upgraded.catalog) == known_revisions("catalog")[-1]
     upgraded.close()

@@ -1,12 +1,16 @@
 """Columns of a model that is built in: prompts, formats, assertions, failures, results that are shared."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from pipelines.columns.protocol import RunContext
 from pipelines.columns.registry import RUNNERS
+from pipelines.recalculation import recalculate
 from storage.domain.keys import Principal
 from storage.domain.prompts import Publication
+from storage.operations import settle_ended_run
 from storage.request_logs import get_request_log
 from storage.store import Store
 from storage.templates import publish
@@ -206,3 +210,27 @@ def test_marks_and_schemas_that_make_no_sense_fail_cells_and_no_run(bench: Bench
     bad = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}
     answered(bench, "C", "llm", prompt="{Question}", engine=ECHO, response_format=bad)
     assert bench.errors("C") == ["invalid_config"] * 3
+
+
+def test_a_later_attempt_takes_the_version_that_the_first_one_found(
+    bench: Bench, store: Store, who: Principal
+) -> None:
+    publish(store, who, Publication("ask", CHAT, metadata=MODEL, release_labels=("prod",)))
+    mapped = {"prompt_template_variable_mappings": {"q": "Question"}}
+    template = {"name": "ask", "label": "prod"}
+    operation = bench.add("A", "prompt_template", template=template, **mapped).operation
+    assert operation is not None
+
+    def dies(context: RunContext) -> Any:
+        raise RuntimeError
+
+    broken = {"prompt_template": replace(RUNNERS["prompt_template"], open=dies)}
+    with pytest.raises(RuntimeError):
+        recalculate(store, operation.no, 1, "run-1", lambda _: None, broken)
+    settle_ended_run(store, operation.no, 1, "run-1", cancelled=False)
+    changed = {**CHAT, "messages": [{"role": "user", "content": [{"type": "text", "text": "{q}!"}]}]}
+    publish(store, who, Publication("ask", changed, metadata=MODEL, release_labels=("prod",)))
+    recalculate(store, operation.no, 2, "run-2", lambda _: None, RUNNERS)
+    assert bench.values("A") == ["one?", "two?", "one?"]
+    bench.recalculate(statuses=())
+    assert bench.values("A") == ["one!", "two!", "one!"]
