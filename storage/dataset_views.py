@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from storage.domain.columns import Column
-from storage.domain.view_names import distinct_names
+from storage.domain.view_names import distinct_names, view_name
 from storage.engine.catalog import Connection
 from storage.engine.rows.dataset_views import (
     GroupRow,
@@ -61,9 +61,11 @@ def publish_dataset_views(store: Store, since: datetime) -> dict[str, Collection
     for group in changed:
         key = group_file_key(group.workspace, group.id)
         with store.catalog.read() as connection:
-            shown = [] if group.deleted else _shown(connection, store, group, group.name)
+            shown = [] if group.deleted else _shown(connection, store, group, view_name(group.name))
         if shown:
-            named[key.removesuffix(".duckdb")] = publish_table_views(store.data, key, SCHEMA, shown)
+            held = publish_table_views(store.data, key, SCHEMA, shown)
+            if held is not None:
+                named[key.removesuffix(".duckdb")] = held
         else:
             store.data.remove(key)
             named[key.removesuffix(".duckdb")] = ()

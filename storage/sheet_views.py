@@ -75,16 +75,18 @@ def publish_sheet_views(store: Store, *, everything: bool = False) -> int:
         with store.catalog.read() as connection:
             shown = _sheets_of(connection, store, table)
         held = publish_table_views(store.data, key, _schema_name(table.title), shown)
-        named[key.removesuffix(".duckdb")] = held
-    named |= (of_datasets := publish_dataset_views(store, since))
+        if held is not None:
+            named[key.removesuffix(".duckdb")] = held
+    named |= publish_dataset_views(store, since)
     with store.data.writing(_MARKER) as path:
         path.write_text(as_of.isoformat())
     _forget_overlays(store, named)
-    return len(changed) + len(of_datasets)
+    return len(named)
 
 
 def _schema_name(title: str) -> str:
-    return f"{title} 2" if title.casefold() in RESERVED else title
+    (name,) = distinct_names([title], taken=RESERVED)
+    return name
 
 
 def _published_until(store: Store) -> datetime:
@@ -107,14 +109,14 @@ def _forget_overlays(store: Store, published: Mapping[str, Collection[str]]) -> 
 
 
 def _sheets_of(connection: Connection, store: Store, table: TableRow) -> list[ShownSheet]:
-    found = []
+    found, versions = [], []
     sheets = select_sheets(connection, table.no, after=None, backwards=False, limit=100_000)
     for sheet, name in zip(sheets, distinct_names([one.title for one in sheets]), strict=True):
         head = store.snapshots.get(connection, sheet.head_no)
         found.append(ShownSheet(name, select_columns(connection, sheet.no), head))
         for number in select_named_versions(connection, sheet.no):
-            found += _version(connection, store, sheet.no, name, number)
-    return found
+            versions += _version(connection, store, sheet.no, name, number)
+    return versions + found  # the later one stays: a sheet called `a@3` rather than a version of `a`
 
 
 def _version(connection: Connection, store: Store, sheet_no: int, name: str, number: int) -> list[ShownSheet]:
@@ -138,12 +140,12 @@ def add_sheet_views(store: Store, connection: "Duck", workspace_id: int, query: 
             if schema.casefold() not in text:
                 continue
             sheets = select_sheets(catalog, table.no, after=None, backwards=False, limit=100_000)
-            shown = []
+            shown, versions = [], []
             for sheet, name in zip(sheets, distinct_names([s.title for s in sheets]), strict=True):
                 if name.casefold() not in text:
                     continue
                 head = store.snapshots.get(catalog, sheet.head_no)
                 shown.append(ShownSheet(name, select_columns(catalog, sheet.no), head))
                 for number in set(re.findall(re.escape(name.casefold()) + r"@(\d{1,9})", text)):
-                    shown += _version(catalog, store, sheet.no, name, int(number))
-            add_views(store.data, connection, schema, shown)
+                    versions += _version(catalog, store, sheet.no, name, int(number))
+            add_views(store.data, connection, schema, versions + shown)

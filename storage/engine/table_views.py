@@ -1,5 +1,6 @@
 """Views of the sheets of a table: in a file of its own, or in an open DuckDB."""
 
+import logging
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -31,14 +32,26 @@ class Shown(Protocol):
     def snapshot(self) -> Snapshot: ...
 
 
-def publish_table_views(data: DataRoot, key: str, schema: str, shown: Sequence[Shown]) -> set[str]:
+log = logging.getLogger("promptlake.views")
+
+
+def publish_table_views(data: DataRoot, key: str, schema: str, shown: Sequence[Shown]) -> set[str] | None:
     """Write the view file of a table anew, and beside it what overlays hold; return the keys of these.
 
-    Its paths are absolute, as ad hoc users open it from anywhere.
+    Its paths are absolute, as ad hoc users open it from anywhere. None when DuckDB refuses it: then the file
+    stays as it was, and those of other tables do not wait for it.
 
     Raises:
         Unavailable: the disk is full.
     """
+    try:
+        return _publish(data, key, schema, shown)
+    except duckdb.Error as error:  # its message quotes titles and values
+        log.error("the views %s cannot be written: %s", key, type(error).__name__)  # noqa: TRY400
+        return None
+
+
+def _publish(data: DataRoot, key: str, schema: str, shown: Sequence[Shown]) -> set[str]:
     named: set[str] = set()
     with data.writing(key) as path, duck(threads=1) as connection:
         connection.execute(f"ATTACH {quoted(str(path))} AS published (STORAGE_VERSION '{_STORAGE_VERSION}')")

@@ -12,6 +12,7 @@ from storage.cells import edit_cell
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
 from storage.domain.sheets import Sheet
+from storage.engine import table_views
 from storage.restores import create_version
 from storage.row_changes import add_rows, delete_rows
 from storage.rows import list_rows
@@ -151,3 +152,46 @@ def test_sql_of_the_operator_names_sheets(
     assert sql("SELECT count(*) AS c FROM request_logs").output == "c\n0\n"
     for query in ('SELECT * FROM "Theirs"."Sheet 1"', 'SELECT * FROM "My Table"."People@9"'):
         assert sql(query).exit_code == 1
+
+
+def test_a_nul_in_titles_leaves_names_that_differ(store: Store, who: Principal) -> None:
+    table = create_table(store, who, title="\0")
+    sheet = imported_sheet(store, who, table.id, ["\0", "a", "a\0"], [["1", "2", "3"]])
+    change_sheet(store, who, **place(sheet), title="\0\0")
+    publish_sheet_views(store)
+    path = store.data.path(view_file_key("default", table.id))
+    assert asked(path, 'SELECT untitled, a, "a 2" FROM t.untitled.untitled') == [("1", "2", "3")]
+
+
+def test_a_sheet_called_as_a_version_is_shown_rather_than_it(
+    store: Store, who: Principal, sheet: Sheet
+) -> None:
+    saved = create_version(store, who, **place(sheet), name="saved")
+    name = f"People@{saved.version_number}"
+    other = imported_sheet(store, who, sheet.table_id, ["x"], [["mine"]])
+    change_sheet(store, who, **place(other), title=name, index=0)
+    publish_sheet_views(store)
+    path = store.data.path(view_file_key("default", sheet.table_id))
+    assert asked(path, f'SELECT x FROM t."My Table"."{name}"') == [("mine",)]
+
+
+def test_a_table_that_duckdb_refuses_does_not_hold_back_the_others(
+    store: Store,
+    who: Principal,
+    sheet: Sheet,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    publish_sheet_views(store)
+    bad, good = (create_table(store, who, title=title) for title in ("bad", "good"))
+    create = table_views.create_sheet_view
+
+    def refuse(connection: Any, schema: str, name: str, query: str) -> None:
+        create(connection, schema, name, "SELECT no" if "bad" in schema else query)
+
+    monkeypatch.setattr(table_views, "create_sheet_view", refuse)
+    publish_sheet_views(store, everything=True)
+    assert not store.data.path(view_file_key("default", bad.id)).exists()
+    assert store.data.path(view_file_key("default", good.id)).exists()
+    (line,) = [one.getMessage() for one in caplog.records if one.name == "promptlake.views"]
+    assert str(bad.id) in line
