@@ -1,5 +1,8 @@
 """Columns over HTTP: created (E16), changed (E17), deleted (E21), listed."""
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +47,18 @@ def statuses(client: TestClient, sheet: str, title: str) -> list[tuple[str, str 
     column = ids(client, sheet)[title]
     rows = client.get(f"{sheet}/rows").json()["data"]
     return [(row["cells"][column]["status"], row["cells"][column]["error"]) for row in rows]
+
+
+def test_the_bodies_that_the_readme_shows_are_taken(client: TestClient, sheet: str) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (bodies,) = (
+        block for block in re.findall(r"```json\n(.*?)```", readme, re.DOTALL) if '"config"' in block
+    )
+    for title in ("Answer", "Truth", "Question"):
+        client.post(f"{sheet}/columns", json={"title": title, "type": "text"})
+    for body in json.loads(bodies):
+        made = client.post(f"{sheet}/columns", json=body)
+        assert made.status_code == 201, made.text
 
 
 def test_a_computed_column_begins_queued_with_its_operation(client: TestClient, sheet: str) -> None:
