@@ -234,7 +234,8 @@ class _Column:
             self._spent += sum(map(_price, paid))
             self._hear(len(piece.values) - len(piece.errors), len(piece.errors))
             budget = job.wanted.budget
-            return budget is None or self._spent < budget
+            # free calls go through whatever the budget
+            return budget is None or self._spent < budget or not self._spent
 
         recalled = {row: (one[0], Kept(*one[1:])) for row, one in self._kept.items()}
         computed, stopped = visit(

@@ -234,3 +234,20 @@ def test_a_later_attempt_takes_the_version_that_the_first_one_found(
     assert bench.values("A") == ["one?", "two?", "one?"]
     bench.recalculate(statuses=())
     assert bench.values("A") == ["one!", "two!", "one!"]
+
+
+def test_a_budget_of_nothing_lets_free_calls_through_and_no_others(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answered(bench, "Free", "llm", prompt="{Question}", engine=ECHO)
+    bench.change("Free", config={"prompt": "{Question}!", "engine": ECHO})
+    free = bench.recalculate(budget=0)
+    assert (free.operation.status, free.completed_count) == ("completed", 3)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    # nobody listens there: a call would fail its cell
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    engine = {"provider": "openai", "model": "gpt-4o-mini"}
+    bench.change("Free", config={"prompt": "{Question}?", "engine": engine})
+    dear = bench.recalculate(budget=0)
+    assert (dear.operation.status, dear.completed_count, dear.failed_count) == ("cancelled", 0, 0)
+    assert bench.statuses("Free") == ["stale"] * 3
