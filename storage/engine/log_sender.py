@@ -32,7 +32,11 @@ class _Waiting(NamedTuple):
 
 
 class LogSender:
-    """Sends what one turn of the event loop brought as one piece, and tells each submission's own outcome."""
+    """Sends each submission at once: the writer commits while the next requests are still being read.
+
+    Gathering them for a turn of the event loop costs less CPU and a quarter of the throughput: then the two
+    wait for each other.
+    """
 
     def __init__(
         self,
@@ -80,10 +84,10 @@ class LogSender:
         self._waiting_bytes += size
         if self._watch is None:
             self._watch = self.loop.call_later(_LOOK_EVERY_S, self._look)
-        if not self._unsent:
-            self.loop.call_soon(self._send)
         for buffer in pack_submission(number, submission):
             self._unsent += buffer
+        if not self._crowded:
+            self._send()
         return await answer
 
     async def close(self) -> None:

@@ -23,9 +23,6 @@ log = logging.getLogger("promptlake.logs")
 
 # What is read of a caller at once: about what a socket holds.
 _READ_BYTES = 262_144
-# From the start of one commit to the next: what gathers meanwhile shares the kernel's work of the second one,
-# which is most of its cost.
-_COMMITS_APART_S = 0.001
 # Flushed rows that are removed together with a group, at most so often: about 12,000 a second.
 _TRIM_ROWS, _TRIM_APART_S = 256, 0.02
 # While nothing is logged, what a flush leaves is looked for so often, until nothing is left.
@@ -70,16 +67,10 @@ class LogWriter:
 
     def run(self) -> None:
         """Write what comes; remove what was flushed meanwhile, also when nothing comes any more."""
-        began = 0.0
         try:
             while not self._ended():
                 group = self._gather()
                 if group:
-                    early_s = began + _COMMITS_APART_S - time.monotonic()
-                    if early_s > 0:
-                        time.sleep(early_s)
-                        self._read_all(group)
-                    began = time.monotonic()
                     _answer(group, self._tail.write([submission for _, _, submission in group]), self._drop)
                 elif self._tail.holds_rows:
                     self._tail.trim()
@@ -97,10 +88,8 @@ class LogWriter:
         pauses_s = [_TRIM_REST_S] if self._tail.holds_rows else []
         if self._stop_by is not None:
             pauses_s.append(max(0.0, self._stop_by - time.monotonic()))
-        return self._read_all([], min(pauses_s, default=None))
-
-    def _read_all(self, group: _Group, pause_s: float | None = 0.0) -> _Group:
-        for key, _ in self._selector.select(pause_s):
+        group: _Group = []
+        for key, _ in self._selector.select(min(pauses_s, default=None)):
             if key.fileobj is self._listener:
                 self._accept(self._listener)
             elif key.fileobj is self._woken:
