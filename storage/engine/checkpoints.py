@@ -8,7 +8,7 @@ from contextlib import closing
 log = logging.getLogger("promptlake.logs")
 
 # So much is written between two checkpoints.
-_EVERY_BYTES = 2_097_152
+_EVERY_BYTES = 16_777_216
 # Beyond so many pages the log is begun anew: that holds the writer up, but only for what is left by then.
 _MOST_PAGES = 8_192
 

@@ -29,6 +29,7 @@ def write(store: Store, logs: int) -> None:
 
 
 def test_the_log_stays_small_while_much_is_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "_EVERY_BYTES", 2_000_000)
     monkeypatch.setattr(checkpoints, "_MOST_PAGES", 1000)
     # whoever closes the file last removes the log: a second connection keeps it for a look
     with closing(sqlite3.connect(str(store.logs.sqlite_path))) as held:
