@@ -252,12 +252,15 @@ def test_a_bomb_is_refused_while_it_is_inflated(client: TestClient) -> None:
     bomb = gzip.compress(b"\x00" * 400_000_000, 9, mtime=0)
     assert len(bomb) < 1_000_000
     headers = {"Content-Type": PROTOBUF, "Content-Encoding": "gzip"}
-    started = time.process_time()
-    answer = client.post(TRACES, content=bomb, headers=headers)
-    assert answer.status_code == 413
-    assert "inflated" in status_said(answer.content).message
-    # inflating all of it takes ten times as long
-    assert time.process_time() - started < 0.5
+    took_s = []
+    for _ in range(3):
+        started = time.process_time()
+        answer = client.post(TRACES, content=bomb, headers=headers)
+        took_s.append(time.process_time() - started)
+        assert answer.status_code == 413
+        assert "inflated" in status_said(answer.content).message
+    # inflating all of it takes ten times as long; other threads of this process count, too
+    assert min(took_s) < 0.5
 
 
 MANY = 500_001

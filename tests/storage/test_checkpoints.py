@@ -35,7 +35,8 @@ def test_the_log_stays_small_while_much_is_written(store: Store, monkeypatch: py
     with closing(sqlite3.connect(str(store.logs.sqlite_path))) as held:
         held.execute("SELECT count(*) FROM log_tail").fetchall()
         write(store, 2500)
-        assert Path(f"{store.logs.sqlite_path}-wal").stat().st_size < 16_000_000
+        # two pages a log: without it 41 MB
+        assert Path(f"{store.logs.sqlite_path}-wal").stat().st_size < 30_000_000
         assert held.execute("SELECT count(*) FROM log_tail").fetchone() == (2500,)
 
 
