@@ -30,7 +30,6 @@ from storage.engine.rows.log_segments import (
     select_views_behind,
 )
 from storage.engine.rows.workspaces import find_workspace_id
-from storage.log_flush import publish_views
 from storage.request_search import SearchQuery, find_request_ids
 from storage.store import Store
 
@@ -174,6 +173,8 @@ def _trim_scores(store: Store, workspace_id: int, through: int) -> None:
 
 def _publish(store: Store, workspace_id: int) -> None:
     """Publish the views of a workspace; whoever publishes them now may have begun before the deletion."""
+    from storage.log_flush import publish_views  # noqa: PLC0415 - loads what few calls need
+
     until = time.monotonic() + _PUBLISH_WAIT_S
     while time.monotonic() < until:
         with store.logs.read() as connection:

@@ -33,7 +33,6 @@ from storage.engine.rows.sheet_scores import (
     update_score,
     update_score_configuration,
 )
-from storage.engine.score_tally import row_objects, tally
 from storage.engine.snapshots import Snapshot
 from storage.sandbox import code_of, read_code
 from storage.sheets import require_sheet
@@ -195,6 +194,8 @@ def _by_columns(
     configuration: ScoreConfiguration,
     columns: Sequence[Column],
 ) -> dict[str, Any]:
+    from storage.engine.score_tally import tally  # noqa: PLC0415 - loads frames, which most calls do without
+
     del who
     scores = []
     for column in columns:
@@ -215,6 +216,8 @@ def _custom(
     configuration: ScoreConfiguration,
     columns: Sequence[Column],
 ) -> dict[str, Any]:
+    from storage.engine.score_tally import row_objects  # noqa: PLC0415 - as above
+
     count = snapshot.manifest.row_count
     if count * len(columns) > MOST_CUSTOM_CELLS:
         raise InvalidConfig(

@@ -7,16 +7,18 @@ batches and at last one at a time, so that the row that is at fault fails alone.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from storage.domain.errors import InvalidConfig, LimitReached
 from storage.domain.results import CellError, Values
 from storage.engine.sandbox.answers import Unreadable, read_cells
-from storage.engine.sandbox.columns import Inputs, TypedInputs, by_type
 from storage.engine.sandbox.inside.frames import FrameTooLarge
 from storage.engine.sandbox.kinds import SQL, Kind
 from storage.engine.sandbox.pool import Pool
 from storage.engine.sandbox.process import Refused, Worker
+
+if TYPE_CHECKING:
+    from storage.engine.sandbox.columns import TypedInputs
 
 _LONGEST_MESSAGE = 1000
 # Rows are told apart at once below this, in two steps above it.
@@ -109,6 +111,9 @@ class Evaluation:
             Unavailable: no worker became free.
         """
         self._heard = heard
+        # the library of frames is slow to load, and most who ask for this module only check code
+        from storage.engine.sandbox.columns import Inputs, TypedInputs, by_type  # noqa: PLC0415
+
         inputs = Inputs(columns, count)
         if self._evaluator.kind.module != SQL.module:
             return self._rows(TypedInputs(inputs, ()))
@@ -123,7 +128,7 @@ class Evaluation:
             errors |= {group.rows[at]: error for at, error in found.errors.items()}
         return Evaluated(values, errors)
 
-    def _rows(self, typed: TypedInputs) -> Evaluated:
+    def _rows(self, typed: "TypedInputs") -> Evaluated:
         sizes = _Sizes(self._evaluator.batch_rows)
         values: list[Any] = []
         errors: dict[int, CellError] = {}
@@ -166,7 +171,7 @@ class Evaluation:
         self._limits += 1
         self._timeouts += _CODES[met.limit] == "timeout"
 
-    def _batch(self, typed: TypedInputs, start: int, count: int) -> tuple[list[Any], dict[int, CellError]]:
+    def _batch(self, typed: "TypedInputs", start: int, count: int) -> tuple[list[Any], dict[int, CellError]]:
         """Ask for the cells of a batch; return those that the worker had time for."""
         parts = typed.inputs.parts(start, count)
         size = sum(map(len, parts))
