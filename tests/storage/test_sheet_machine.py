@@ -46,10 +46,14 @@ TITLES = st.lists(st.sampled_from(["Column A", "b", "c"]), min_size=1, max_size=
 
 @dataclass(frozen=True)
 class State:
-    """Columns by title and rows by a key that stays; a row has a value a column."""
+    """Columns by title and rows by a key that stays; a row has a value a column.
+
+    `born` tells columns of one title apart: one that was made anew after a restore is another.
+    """
 
     title: str
     columns: tuple[str, ...]
+    born: tuple[int, ...]
     rows: tuple[tuple[int, tuple[tuple[str, Any], ...]], ...]
 
     def values(self) -> list[list[Any]]:
@@ -100,7 +104,7 @@ class SheetMachine(RuleBasedStateMachine):
         table = create_table(self.store, self.who)
         (sheet_id,) = table.sheet_row_counts
         self.ids: dict[str, UUID] = {"table_id": table.id, "sheet_id": sheet_id}
-        self.state = State("Sheet 1", ("Column A",), ((self.new_key(), (("Column A", ""),)),))
+        self.state = State("Sheet 1", ("Column A",), (0,), ((self.new_key(), (("Column A", ""),)),))
         self.touched = False
         # by version number, from 1 on
         self.versions = [self.state]
@@ -189,15 +193,19 @@ class SheetMachine(RuleBasedStateMachine):
         operation = start(self.store, self.who, self.ids["table_id"], self.ids["sheet_id"]).operation
         sheet = import_rows(self.store, operation, titles, rows)
         kept = (
-            self.state if self.touched or len(self.versions) > 1 else replace(self.state, columns=(), rows=())
+            self.state
+            if self.touched or len(self.versions) > 1
+            else replace(self.state, columns=(), born=(), rows=())
         )
-        columns = (*kept.columns, *(title for title in titles if title not in kept.columns))
+        new = [title for title in titles if title not in kept.columns]
+        columns = (*kept.columns, *new)
+        born = (*kept.born, *(self.new_key() for _ in new))
         before = [(key, tuple({**dict.fromkeys(columns), **dict(cells)}.items())) for key, cells in kept.rows]
         added = [
             (self.new_key(), tuple({**dict.fromkeys(columns), **dict(zip(titles, row, strict=True))}.items()))
             for row in rows
         ]
-        self.state = State(self.state.title, columns, (*before, *added))
+        self.state = State(self.state.title, columns, born, (*before, *added))
         self.remember(sheet.version_count)
 
     @rule()
@@ -213,11 +221,13 @@ class SheetMachine(RuleBasedStateMachine):
         diff = diff_versions(self.store, self.who, **self.ids, before=before, after=after)
         old, new = self.versions[before - 1], self.versions[after - 1]
         was, now = dict(old.rows), dict(new.rows)
-        assert {column.title for column in diff.columns_added} == set(new.columns) - set(old.columns)
-        assert {column.title for column in diff.columns_removed} == set(old.columns) - set(new.columns)
+        were = list(zip(old.columns, old.born, strict=True))
+        are = list(zip(new.columns, new.born, strict=True))
+        assert [column.title for column in diff.columns_added] == [one[0] for one in are if one not in were]
+        assert [column.title for column in diff.columns_removed] == [one[0] for one in were if one not in are]
         assert diff.rows.added == len(now.keys() - was.keys())
         assert diff.rows.deleted == len(was.keys() - now.keys())
-        common = [title for title in new.columns if title in old.columns]
+        common = [title for title, born in are if (title, born) in were]
         changed = [
             (dict(was[key])[title], dict(now[key])[title])
             for key in now
