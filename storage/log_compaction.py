@@ -9,9 +9,11 @@ from uuid import UUID
 
 from storage.domain.log_compaction import REWRITE_AFTER, REWRITE_ROWS, Piece, plan_runs
 from storage.domain.log_deletions import Gone
+from storage.domain.log_pace import MERGE_PATIENCE_US
 from storage.domain.request_logs import from_us, to_us
 from storage.engine.log_patches import NONE, Patches
 from storage.engine.log_rewrite import rewrite_logs, rewrite_scores
+from storage.engine.rows.log_companions import Companion, insert_companions
 from storage.engine.rows.log_deletions import (
     forget_deletions,
     raise_change,
@@ -30,6 +32,8 @@ from storage.engine.rows.log_segments import (
 )
 from storage.leases import LeaseRefused, held_lease, renew_lease
 from storage.log_flush import ORPHAN_AFTER, publish_views, sweep_log_files
+from storage.log_index import INDEX_FROM_BYTES, make_companions
+from storage.log_pace import is_pouring
 from storage.store import Store
 
 COMPACTION_LEASE = "compaction"
@@ -73,6 +77,7 @@ class _State:
     """One workspace at one moment: its segments, what is gone from them and patched.
 
     `rewrite`: what is gone must leave the files now; `fold`: patches must become part of them now.
+    `fresh_from_us`: as logs pour in, files made since then wait; None when they do not.
     """
 
     workspace_id: int
@@ -83,6 +88,7 @@ class _State:
     flushed_through: int
     rewrite: bool
     fold: bool
+    fresh_from_us: int | None
 
 
 def due_days(store: Store, *, rewrite_all: bool = False) -> list[date]:
@@ -131,6 +137,7 @@ def _states(store: Store, *, rewrite_all: bool) -> Iterator[_State]:
         named = select_segments(connection)
         waiting = select_waiting_deletions(connection)
         flushed = flushed_through(connection)
+        pouring = is_pouring(store, connection)
         workspaces = {segment.workspace_id for segment in named}
         gone = {one: select_gone(connection, one) for one in workspaces}
         patches = {one: Patches.of(select_patches(connection, one)) for one in workspaces}
@@ -147,6 +154,7 @@ def _states(store: Store, *, rewrite_all: bool) -> Iterator[_State]:
             flushed_through=flushed,
             rewrite=rewrite_all or since_us < old_us or count >= REWRITE_ROWS,
             fold=rewrite_all or _is_due(patches[workspace_id], flushed, old_us),
+            fresh_from_us=now_us - MERGE_PATIENCE_US if pouring else None,
         )
 
 
@@ -156,13 +164,20 @@ def _is_due(patches: Patches, flushed: int, old_us: int) -> bool:
 
 
 def _plan(store: Store, state: _State) -> list[Work]:
-    pieces = [Piece(_day(segment), segment.bytes, _is_dirty(state, segment)) for segment in state.logs]
+    pieces = [
+        Piece(_day(segment), segment.bytes, _is_dirty(state, segment), _is_fresh(state, segment))
+        for segment in state.logs
+    ]
     runs = plan_runs(pieces, store.now().date())
     return [Work(pieces[run.start].day, tuple(state.logs[run.start : run.stop])) for run in runs]
 
 
 def _day(segment: Segment) -> date:
     return from_us(segment.from_us or segment.created_us).date()
+
+
+def _is_fresh(state: _State, segment: Segment) -> bool:
+    return state.fresh_from_us is not None and segment.created_us > state.fresh_from_us
 
 
 def _is_dirty(state: _State, segment: Segment) -> bool:
@@ -185,17 +200,26 @@ def _rewrite(store: Store, owner: str, state: _State, work: Work) -> list[Segmen
         now_us=to_us(store.now()),
     )
     new = [made] if made else []
-    _replace(store, owner, work.old, new, patches)
+    # named with its file, so that no search has to read a large file without it
+    companions = make_companions(store, made) if made and made.bytes >= INDEX_FROM_BYTES else ()
+    _replace(store, owner, work.old, new, patches, companions)
     return new
 
 
 def _replace(
-    store: Store, owner: str, old: Sequence[Segment], new: Sequence[Segment], folded: Patches = NONE
+    store: Store,
+    owner: str,
+    old: Sequence[Segment],
+    new: Sequence[Segment],
+    folded: Patches = NONE,
+    companions: Sequence[Companion] = (),
 ) -> None:
     with store.logs.transaction() as connection:
         renew_lease(connection, store, COMPACTION_LEASE, owner)
         if not replace_segments(connection, old, new, to_us(store.now())):
             raise LeaseRefused("The same files were replaced by another process")
+        if companions:
+            insert_companions(connection, companions)
         forget_patches(connection, folded.rows)
         raise_change(connection, old[0].workspace_id)
 

@@ -1,8 +1,12 @@
 """The index of words and the dictionary of values of each segment: made after it, found by searches."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from uuid import UUID
 
+from storage.domain.log_pace import INDEX_PATIENCE_US
 from storage.domain.request_logs import to_us
+from storage.engine.catalog import Connection
 from storage.engine.log_segments import FOLDER
 from storage.engine.log_values import write_values
 from storage.engine.log_words import write_words
@@ -17,6 +21,7 @@ from storage.engine.rows.log_companions import (
 )
 from storage.engine.rows.log_segments import Segment
 from storage.leases import held_lease, renew_lease
+from storage.log_pace import is_pouring
 from storage.store import Store
 
 INDEX_LEASE = "index"
@@ -35,13 +40,22 @@ class IndexResult:
 
 
 def count_unindexed(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> int:
-    """Count the segments that wait for their index."""
+    """Count the segments whose index is to be made now."""
     with store.logs.read() as connection:
-        return len(select_lacking(connection, from_bytes=from_bytes))
+        return len(_lacking(store, connection, from_bytes))
+
+
+def _lacking(store: Store, connection: Connection, from_bytes: int) -> list[Segment]:
+    """What is to be indexed now, the newest first; in a burst what compaction has left alone for long."""
+    lacking = select_lacking(connection, from_bytes=from_bytes)
+    if lacking and is_pouring(store, connection):
+        old_us = to_us(store.now()) - INDEX_PATIENCE_US
+        lacking = [segment for segment in lacking if segment.created_us <= old_us]
+    return lacking
 
 
 def index_logs(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> IndexResult:
-    """Make what segments lack, the newest first.
+    """Make what segments lack, the newest first; what comes meanwhile, and a burst, are looked at in between.
 
     Raises:
         LeaseRefused: another process is at it.
@@ -49,10 +63,10 @@ def index_logs(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> IndexResu
     """
     result = IndexResult()
     with held_lease(store, INDEX_LEASE) as owner:
-        with store.logs.read() as connection:
-            lacking = select_lacking(connection, from_bytes=from_bytes)
-        for segment in lacking:
-            words, values = _make(store, segment)
+        tried: set[UUID] = set()
+        while (segment := _next(store, from_bytes, tried)) is not None:
+            tried.add(segment.id)
+            words, values = make_companions(store, segment)
             with store.logs.transaction() as connection:
                 renew_lease(connection, store, INDEX_LEASE, owner)
                 # one that was compacted away meanwhile has no use for them: they are swept
@@ -68,7 +82,19 @@ def index_logs(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> IndexResu
     return result
 
 
-def _make(store: Store, segment: Segment) -> tuple[Companion, Companion]:
+def _next(store: Store, from_bytes: int, tried: Collection[UUID]) -> Segment | None:
+    with store.logs.read() as connection:
+        lacking = _lacking(store, connection, from_bytes)
+    return next((segment for segment in lacking if segment.id not in tried), None)
+
+
+def make_companions(store: Store, segment: Segment) -> tuple[Companion, Companion]:
+    """Write the index and the dictionary of a segment; whoever calls names them.
+
+    Raises:
+        Unavailable: the disk is full.
+    """
+
     def key(kind: str) -> str:
         return f"{FOLDER}/{segment.workspace_id}/index/{kind}-{segment.id.hex}-{store.new_id().hex}.parquet"
 

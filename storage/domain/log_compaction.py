@@ -17,18 +17,22 @@ REWRITE_ROWS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A segment as compaction sees it; `dirty`: it holds logs that must leave it now."""
+    """A segment as compaction sees it; `dirty`: it holds logs that must leave it now.
+
+    `fresh`: it came in a burst that is still under way, so that it may wait.
+    """
 
     day: date
     bytes: int
     dirty: bool = False
+    fresh: bool = False
 
 
 def plan_runs(pieces: Sequence[Piece], today: date) -> list[range]:
     """Return which neighbours, by place in the order of ids, become one file each.
 
     A day that is over is packed into as few files as fit; of today's files those of one size are merged once
-    there are enough of them. A dirty piece is rewritten in any case, alone if with nobody else.
+    there are enough of them and not all are fresh. A dirty piece is rewritten in any case, alone if need be.
     """
     runs: list[range] = []
     for day in _days(pieces):
@@ -68,6 +72,7 @@ def _tiered(pieces: Sequence[Piece], places: range) -> list[range]:
             for some in _up_to(pieces, places, tier)
             for run in _packed(pieces, some)
             if sum(tier_of(pieces[place].bytes) == tier for place in run) >= MERGE_FILES
+            and not all(pieces[place].fresh for place in run)
         ]
         if runs:
             return runs

@@ -14,7 +14,13 @@ MIB = 1_048_576
 
 days = st.sampled_from([YESTERDAY - timedelta(days=1), YESTERDAY, TODAY])
 pieces = st.lists(
-    st.builds(Piece, days, st.integers(1, MOST_BYTES * 2) | st.integers(1, 2 * MIB), st.booleans()),
+    st.builds(
+        Piece,
+        days,
+        st.integers(1, MOST_BYTES * 2) | st.integers(1, 2 * MIB),
+        st.booleans(),
+        st.booleans(),
+    ),
     max_size=60,
 ).map(lambda some: sorted(some, key=lambda piece: piece.day))
 
@@ -56,6 +62,13 @@ def test_today_files_wait_until_there_are_enough_of_a_size() -> None:
     assert plan_runs(few, TODAY) == []
     assert plan_runs([*few, Piece(TODAY, 1000)], TODAY) == [range(MERGE_FILES)]
     assert plan_runs(few, TODAY + timedelta(days=1)) == [range(MERGE_FILES - 1)]
+
+
+def test_fresh_files_wait_until_one_of_them_is_not() -> None:
+    fresh = [Piece(TODAY, 1000, fresh=True)] * MERGE_FILES
+    assert plan_runs(fresh, TODAY) == []
+    assert plan_runs([Piece(TODAY, 1000), *fresh], TODAY) == [range(MERGE_FILES + 1)]
+    assert plan_runs(fresh, TODAY + timedelta(days=1)) == [range(MERGE_FILES)]
 
 
 def test_a_log_of_a_busy_day_is_rewritten_a_few_times_only() -> None:

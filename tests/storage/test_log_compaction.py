@@ -73,6 +73,19 @@ def test_small_files_become_one_sorted_file_in_the_folder_of_its_day(
     assert scores.rows == len(flushed)
 
 
+def test_in_a_burst_small_files_wait_but_not_for_ever(
+    store: Store, flushed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.log_compaction.is_pouring", lambda *_: True)
+    assert due_days(store) == []
+    assert compact_logs(store).files_after == 0
+    assert due_days(later(store, seconds=91)) == [store.now().date()]
+    monkeypatch.undo()
+    monkeypatch.setattr("storage.domain.log_compaction.MERGE_FILES", MERGE_FILES)
+    assert due_days(store) == [store.now().date()]
+    assert len(flushed) == 5 * MERGE_FILES
+
+
 def test_today_waits_and_a_day_that_is_over_becomes_one_file(store: Store) -> None:
     for _ in range(3):
         add_logs(store, 2)

@@ -19,6 +19,7 @@ from storage.leases import LeaseRefused, held_lease
 from storage.log_compaction import compact_logs
 from storage.log_flush import flush_logs, sweep_log_files
 from storage.log_index import INDEX_LEASE, count_unindexed, forget_broken_index, index_logs
+from storage.log_pace import is_pouring
 from storage.store import Store
 from tests.logs import add_logs, chat, stored_fields
 
@@ -131,7 +132,7 @@ def test_it_goes_with_its_segment_and_is_made_for_the_new_one(
     old = paths(store, WORDS) + paths(store, VALUES)
     assert len(old) == 6
     compact_logs(store)
-    assert paths(store, WORDS) == []
+    assert paths(store, WORDS) == []  # the new file is small
     assert count_unindexed(store, from_bytes=0) == 1
     index_logs(store, from_bytes=0)
     assert found(store, "eight") == [1, 2, 3, 4, 5, 6]
@@ -139,6 +140,53 @@ def test_it_goes_with_its_segment_and_is_made_for_the_new_one(
     sweep_log_files(replace(store, now=lambda: now() + timedelta(hours=2)))
     assert not any(store.data.path(path).exists() for path in old)
     assert found(store, "eight") == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_large_file_is_indexed_before_it_takes_the_place_of_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.domain.log_compaction.MERGE_FILES", 2)
+    monkeypatch.setattr("storage.log_compaction.INDEX_FROM_BYTES", 0)
+    for _ in range(2):
+        add_logs(store, 2)
+        flush_logs(store)
+    compact_logs(store)
+    assert count_unindexed(store, from_bytes=0) == 0
+    assert found(store, "eight") == [1, 2, 3, 4]
+    assert counted(store, "engine") == {"gpt-4o": 4}
+
+
+def test_in_a_burst_a_file_waits_for_compaction_and_then_for_its_patience(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_logs(store, 2)
+    flush_logs(store)
+    monkeypatch.setattr("storage.log_index.is_pouring", lambda *_: True)
+    assert count_unindexed(store, from_bytes=0) == 0
+    assert index_logs(store, from_bytes=0).segments == 0
+    now = store.now
+    later = replace(store, now=lambda: now() + timedelta(seconds=181))
+    assert index_logs(later, from_bytes=0).segments == 1
+
+
+def test_a_burst_is_told_by_the_files_and_by_what_waits(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pours(seconds: float = 0.0, flush_bytes: int = 1_000_000) -> bool:
+        now = store.now
+        settings = replace(store.settings, flush_bytes=flush_bytes)
+        one = replace(store, now=lambda: now() + timedelta(seconds=seconds), settings=settings)
+        with one.logs.read() as connection:
+            return is_pouring(one, connection)
+
+    add_logs(store, 6)
+    assert not pours()
+    assert pours(flush_bytes=100)
+    flush_logs(store)
+    assert not pours(flush_bytes=100)
+    monkeypatch.setattr("storage.domain.log_pace.POURING_ROWS_S", 0.2)
+    assert pours()
+    assert not pours(seconds=31)
 
 
 def test_one_that_is_lost_is_made_anew(store: Store) -> None:

@@ -109,6 +109,13 @@ def select_segments(
     return [Segment(*row) for row in connection.execute(query)]
 
 
+def select_arrived_since(connection: Connection, since_us: int) -> list[tuple[int, int, int]]:
+    """Of each file with logs recorded since then: rows, when the first and the last were recorded."""
+    columns = (log_segments.c.rows, log_segments.c.from_us, log_segments.c.to_us)
+    where = (log_segments.c.kind == LOGS) & (log_segments.c.to_us >= since_us)
+    return [(rows, first, last) for rows, first, last in connection.execute(sa.select(*columns).where(where))]
+
+
 def find_segment_of(connection: Connection, workspace_id: int, log_id: int) -> Segment | None:
     """The segment whose ids span a log's."""
     where = (

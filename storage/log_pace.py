@@ -1,0 +1,16 @@
+"""Whether logs pour in, so that their upkeep steps back."""
+
+from storage.domain.log_pace import WINDOW_US, Arrived, logs_pour_in
+from storage.domain.request_logs import to_us
+from storage.engine.catalog import Connection
+from storage.engine.rows.log_segments import read_tail_state, select_arrived_since
+from storage.store import Store
+
+
+def is_pouring(store: Store, connection: Connection) -> bool:
+    """Tell whether a burst is under way: many logs came lately, or more wait than a flush takes at once."""
+    if read_tail_state(connection).bytes > store.settings.flush_bytes:
+        return True
+    now_us = to_us(store.now())
+    arrived = select_arrived_since(connection, now_us - WINDOW_US)
+    return logs_pour_in((Arrived(*times) for times in arrived), now_us)
