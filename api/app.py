@@ -83,8 +83,8 @@ def create_app(settings: Settings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         store = open_store(settings, stays_ready=True)
         try:
-            async with opened_log_desk(store) as logs:
-                runs = Runs(settings, store)
+            runs = Runs(settings, store)
+            async with opened_log_desk(store, runs.flush_soon) as logs:
                 app.state.service = Service(settings, store, Authenticator(store), logs, runs)
                 try:
                     yield

@@ -15,8 +15,8 @@ from storage.log_flush import (
     oldest_waiting_s,
     publish_views,
     sweep_log_files,
-    waiting_bytes,
 )
+from storage.log_pace import much_bytes, waiting_bytes
 from storage.store import Store
 
 __all__ = [
@@ -50,7 +50,7 @@ def run_flush(store: Store) -> FlushResult:
 
 def _flush_while_busy(store: Store) -> FlushResult:
     """A sensor looks too seldom for a tail that fills in seconds: a flush that found much looks itself."""
-    much, until = store.settings.flush_bytes // 2, time.monotonic() + STAYS_S
+    much, until = much_bytes(store.settings), time.monotonic() + STAYS_S
     busy = waiting_bytes(store) >= much
     result = flush_logs(store)
     while busy and time.monotonic() < until:

@@ -17,6 +17,16 @@ mutation(
   ) { __typename }
   launchRun(executionParams: $run) { __typename ... on LaunchRunSuccess { run { runId } } }
 }"""
+_LAUNCH_JOB = """
+mutation($run: ExecutionParams!) {
+  launchRun(executionParams: $run) { __typename ... on LaunchRunSuccess { run { runId } } }
+}"""
+_LIVE = """
+query($job: String!) {
+  runsOrError(
+    filter: {pipelineName: $job, statuses: [QUEUED, NOT_STARTED, STARTING, STARTED, CANCELING]}, limit: 1
+  ) { ... on Runs { results { runId } } }
+}"""
 _FIND = """
 query($tags: [ExecutionTag!]) {
   runsOrError(filter: {tags: $tags}, limit: 1) { ... on Runs { results { runId } } }
@@ -58,6 +68,12 @@ class RunState:
         return self.status == "CANCELED"
 
 
+def _run_id(launched: dict[str, Any]) -> str:
+    if launched["__typename"] != "LaunchRunSuccess":
+        raise DagsterUnclear(f"the launch was refused: {launched['__typename']}")
+    return str(launched["run"]["runId"])
+
+
 class DagsterClient:
     """Calls the webserver; safe to share between threads. Every call raises the errors above.
 
@@ -82,10 +98,16 @@ class DagsterClient:
             "partition": launch.partition,
             "run": run,
         }
-        launched = self._ask(_LAUNCH, variables)["launchRun"]
-        if launched["__typename"] != "LaunchRunSuccess":
-            raise DagsterUnclear(f"the launch was refused: {launched['__typename']}")
-        return str(launched["run"]["runId"])
+        return _run_id(self._ask(_LAUNCH, variables)["launchRun"])
+
+    def launch_job(self, job: str) -> str:
+        """Start a run of a job that takes no configuration; return the run's id."""
+        run = {"selector": {**_REPOSITORY, "jobName": job}, "runConfigData": {}}
+        return _run_id(self._ask(_LAUNCH_JOB, {"run": run})["launchRun"])
+
+    def is_under_way(self, job: str) -> bool:
+        """Tell whether a run of a job has not ended."""
+        return bool(self._ask(_LIVE, {"job": job})["runsOrError"].get("results"))
 
     def find_run(self, run_key: str) -> str | None:
         """Return the run of a launch's key, if there is one."""

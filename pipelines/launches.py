@@ -12,6 +12,7 @@ SHEET_ASSET, RECALCULATION_ASSET = "sheet_snapshots", "sheet_recalculation"
 DATASET_ASSET, COLUMN_ASSET = "dataset_versions", "sheet_column"
 SHEET_PARTITIONS, DATASET_PARTITIONS = "sheets", "dataset_groups"
 OUTBOX_SENSOR = "outbox"
+FLUSH_JOB = "flush_request_logs"
 
 _JOBS = {
     **dict.fromkeys(IMPORTS, IMPORT_JOB),

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 
 from pipelines.graphql import DagsterClient, DagsterDown, DagsterUnclear
 from pipelines.home import worker_is_reachable
-from pipelines.launches import Launch, launch_of
+from pipelines.launches import FLUSH_JOB, Launch, launch_of
 from storage import operations
 from storage.domain.errors import PromptlakeError
 from storage.domain.operations import QUEUED, Operation
+from storage.leases import LeaseRefused, held_lease
+from storage.log_pace import ASK_LEASE, much_bytes, waiting_bytes
 from storage.settings import Settings
 from storage.store import Store
 
@@ -26,6 +28,7 @@ _RETRY_FOR_S = 20.0
 _MAX_PENDING = 256
 _POLLS_KEPT = 10_000
 _READY_TIMEOUT_S = 2.0
+_FLUSH_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,7 @@ class Runs:
         self._closed = threading.Event()
         self._asked: OrderedDict[int, float] = OrderedDict()
         self._asked_lock = threading.Lock()
+        self._flush_asked_at = -math.inf
         self._known = (-math.inf, Readiness(dagster=False, workers=False))
 
     def close(self) -> None:
@@ -96,6 +100,29 @@ class Runs:
     def _is_queued(self, launch: Launch) -> bool:
         found = operations.get_operation(self._store, launch.operation_no)
         return found.status == QUEUED and found.attempt == launch.attempt and found.run_id is None
+
+    def flush_soon(self) -> None:
+        """Have the logs flushed, as many came, on another thread; returns at once and never fails."""
+        now = time.monotonic()
+        if now - self._flush_asked_at > _FLUSH_EVERY_S and not self._closed.is_set():
+            self._flush_asked_at = now
+            self._threads.submit(self._flush)
+
+    def _flush(self) -> None:
+        try:
+            if waiting_bytes(self._store) >= much_bytes(self._settings) and worker_is_reachable(
+                self._settings
+            ):
+                self._launch_flush()
+        except LeaseRefused:  # another process of the API is asking
+            pass
+        except (DagsterDown, DagsterUnclear, PromptlakeError) as error:
+            _log.debug("the flush is left to its sensor: %s", error)
+
+    def _launch_flush(self) -> None:
+        with held_lease(self._store, ASK_LEASE):
+            if not self._client.is_under_way(FLUSH_JOB):
+                self._client.launch_job(FLUSH_JOB)
 
     def refresh(self, operation: Operation) -> Operation:
         """Return an operation as it stands after asking Dagster for its run, at most once a second each.

@@ -103,12 +103,6 @@ def flush_plan(store: Store) -> FlushPlan:
     )
 
 
-def waiting_bytes(store: Store) -> int:
-    """Bytes of the logs that wait for a flush."""
-    with store.logs.read() as connection:
-        return read_tail_state(connection).bytes
-
-
 def flush_logs(store: Store) -> FlushResult:
     """Move what the tail holds now into segments, then publish the views.
 

@@ -1,10 +1,25 @@
-"""Whether logs pour in, so that their upkeep steps back."""
+"""How much waits in the tail, and whether logs pour in, so that their upkeep steps back."""
 
 from storage.domain.log_pace import WINDOW_US, Arrived, logs_pour_in
 from storage.domain.request_logs import to_us
 from storage.engine.catalog import Connection
 from storage.engine.rows.log_segments import read_tail_state, select_arrived_since
+from storage.settings import Settings
 from storage.store import Store
+
+ASK_LEASE = "flush-ask"
+"""Held by whoever asks for a flush before its sensor does."""
+
+
+def much_bytes(settings: Settings) -> int:
+    """So many bytes in the tail are flushed without waiting for a sensor."""
+    return settings.flush_bytes // 2
+
+
+def waiting_bytes(store: Store) -> int:
+    """Bytes of the logs that wait for a flush."""
+    with store.logs.read() as connection:
+        return read_tail_state(connection).bytes
 
 
 def is_pouring(store: Store, connection: Connection) -> bool:

@@ -1,11 +1,12 @@
 """Request logs: record one durably (E1), read one, scan many; each log exactly once at every moment."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
+from socket import socket
 from typing import Any
 
 from storage.domain.errors import NotFound, Unavailable
@@ -26,6 +27,7 @@ from storage.engine.log_body import encode_body
 from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, read_moment, scan_logs
 from storage.engine.log_sender import LogSender, connect_unix
 from storage.engine.rows.log_tail import Entry, Idempotency, Submission
+from storage.log_pace import much_bytes
 from storage.log_writing import writing_beside
 from storage.prompt_links import PromptLinks
 from storage.store import Store
@@ -56,14 +58,18 @@ class LogDesk:
 
 
 @asynccontextmanager
-async def opened_log_desk(store: Store) -> AsyncIterator[LogDesk]:
-    """Open the desk of this process: a thread of it writes the tail, or another process does."""
+async def opened_log_desk(store: Store, on_much: Callable[[], None] | None = None) -> AsyncIterator[LogDesk]:
+    """Open the desk of this process: a thread of it writes the tail, or another process does.
+
+    `on_much` is told, on the event loop, whenever so many logs were handed in here that a flush is due.
+    """
     settings = store.settings
     with ExitStack() as stack:
         if settings.log_writer == "remote":
-            sender = LogSender(partial(connect_unix, settings.log_socket))
+            connect: Callable[[], socket] = partial(connect_unix, settings.log_socket)
         else:
-            sender = LogSender(stack.enter_context(writing_beside(store.logs)).dup)
+            connect = stack.enter_context(writing_beside(store.logs)).dup
+        sender = LogSender(connect, on_much=on_much, much_bytes=much_bytes(settings))
         try:
             yield LogDesk(store, sender, PromptLinks(store))
         finally:

@@ -21,7 +21,7 @@ from dagster import (
 )
 
 from pipelines import maintenance
-from pipelines.defs.request_logs import FLUSH_JOB
+from pipelines.launches import FLUSH_JOB
 from pipelines.resources import StoreResource
 
 _ENDED = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]

@@ -22,9 +22,9 @@ from dagster import (
 
 from pipelines import flush
 from pipelines.home import worker_is_reachable
+from pipelines.launches import FLUSH_JOB
 from pipelines.resources import StoreResource, process_store
 
-FLUSH_JOB = "flush_request_logs"
 _EVERY_S = 15
 _LIVE = [
     DagsterRunStatus.NOT_STARTED,

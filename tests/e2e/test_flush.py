@@ -1,7 +1,9 @@
 """Logs become segments by a run of Dagster, which tells counts and the schema but no content."""
 
+from pathlib import Path
+
 from tests.logs import exchange
-from tests.stack import Stack, wait_for
+from tests.stack import Stack, running, wait_for
 
 FOUND = """{ assetNodeOrError(assetKey: {path: ["request_log_segments"]}) { ... on AssetNode {
   assetMaterializations(limit: 1) { runId metadataEntries { label
@@ -28,3 +30,24 @@ def test_logs_are_flushed_by_a_run_that_tells_counts_and_schema(stack: Stack) ->
     assert "spider" not in str(events)
     checks = stack.graphql(CHECKS)["assetNodeOrError"]["assetChecksOrError"]["checks"]
     assert {check["name"] for check in checks} >= {"log_segments_are_whole", "logs_are_flushed"}
+
+
+RUNS = """{ runsOrError(filter: {pipelineName: "flush_request_logs"}) { ... on Runs { results {
+  tags { key } } } } }"""
+
+
+def test_when_many_logs_come_at_once_no_sensor_is_waited_for(tmp_path: Path) -> None:
+    env = {"PROMPTLAKE_FLUSH_AFTER_S": "3600", "PROMPTLAKE_FLUSH_BYTES": "100000"}
+    with running(tmp_path / "home", env=env) as stack:
+        stack.wait_ready()
+        log = exchange(metadata={"filler": "x" * 600})
+        for _ in range(65):  # enough for a flush at once, too little for the sensor
+            assert stack.api.post("/log-request", json=log).status_code == 201
+
+        def runs() -> list[dict[str, object]]:
+            return stack.graphql(RUNS)["runsOrError"]["results"]
+
+        wait_for(runs, 10, "a flush")
+        (run,) = runs()
+        assert "dagster/sensor_name" not in {tag["key"] for tag in run["tags"]}
+        wait_for(lambda: list(stack.home.glob("data/logs/1/**/*.parquet")), 10, "a segment")

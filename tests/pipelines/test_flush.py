@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from pipelines import flush
-from storage.log_flush import flush_logs, waiting_bytes
+from storage.log_flush import flush_logs
+from storage.log_pace import waiting_bytes
 from storage.store import Store
 from tests.logs import add_logs
 

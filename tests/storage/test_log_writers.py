@@ -50,7 +50,7 @@ def stored_ids(store: Store) -> list[int]:
         return list(connection.execute(sa.select(tail_table.c.id).order_by(tail_table.c.id)).scalars())
 
 
-def with_sender(store: Store, work: Callable[[LogSender], Awaitable[None]], **limits: int) -> None:
+def with_sender(store: Store, work: Callable[[LogSender], Awaitable[None]], **limits: Any) -> None:
     async def run() -> None:
         with writing_beside(store.logs) as connection:
             sender = LogSender(connection.dup, **limits)
@@ -283,6 +283,21 @@ def test_another_process_takes_scores_keys_and_tells_refusals(store: Store, shor
     with listening(short) as listener, writing(store, listener):
         asyncio.run(work())
     assert len(stored_ids(store)) == 51
+
+
+def test_whenever_much_was_answered_for_it_is_told(store: Store) -> None:
+    size = entry(store).size
+    told: list[int] = []
+
+    async def work(sender: LogSender) -> None:
+        for number in range(1, 8):
+            await sender.append(entry(store))
+            told.append(len(told_now))
+            assert number == len(told)
+
+    told_now: list[None] = []
+    with_sender(store, work, on_much=lambda: told_now.append(None), much_bytes=3 * size)
+    assert told == [0, 0, 1, 1, 1, 2, 2]
 
 
 def test_without_a_listener_nothing_is_logged_and_a_restarted_writer_takes_what_waits(
