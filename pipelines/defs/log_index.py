@@ -5,12 +5,10 @@ from dataclasses import asdict
 from dagster import (
     AssetExecutionContext,
     AssetSelection,
-    DagsterRunStatus,
     DefaultSensorStatus,
     MaterializeResult,
     MetadataValue,
     RunRequest,
-    RunsFilter,
     SensorEvaluationContext,
     SkipReason,
     asset,
@@ -20,18 +18,12 @@ from dagster import (
 )
 
 from pipelines import log_index
+from pipelines.defs.due_work import reason_to_wait
 from pipelines.defs.request_logs import request_log_segments
-from pipelines.home import worker_is_reachable
 from pipelines.resources import StoreResource, process_store
 
 INDEX_JOB = "index_request_logs"
 _EVERY_S = 30
-_LIVE = [
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
 
 
 @asset(
@@ -70,8 +62,4 @@ def index_sensor(context: SensorEvaluationContext) -> RunRequest | SkipReason:
     waiting = log_index.count_waiting(store)
     if not waiting:
         return SkipReason("Every segment has its index.")
-    if not worker_is_reachable(store.settings):
-        return SkipReason(f"{waiting} segments wait; the worker host is down.")
-    if context.instance.get_runs(RunsFilter(job_name=INDEX_JOB, statuses=_LIVE), limit=1):
-        return SkipReason(f"{waiting} segments wait; indexing is under way.")
-    return RunRequest()
+    return reason_to_wait(context, store.settings, INDEX_JOB, f"{waiting} segments wait") or RunRequest()

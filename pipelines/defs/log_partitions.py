@@ -6,13 +6,11 @@ from datetime import date
 from dagster import (
     AssetExecutionContext,
     AssetSelection,
-    DagsterRunStatus,
     DefaultSensorStatus,
     DynamicPartitionsDefinition,
     MaterializeResult,
     MetadataValue,
     RunRequest,
-    RunsFilter,
     SensorEvaluationContext,
     SensorResult,
     SkipReason,
@@ -23,18 +21,12 @@ from dagster import (
 )
 
 from pipelines import compaction
+from pipelines.defs.due_work import reason_to_wait
 from pipelines.defs.request_logs import request_log_segments
-from pipelines.home import worker_is_reachable
 from pipelines.resources import StoreResource, process_store
 
 COMPACTION_JOB = "compact_request_logs"
 _EVERY_S = 30
-_LIVE = [
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
 
 log_days = DynamicPartitionsDefinition(name="log_days")
 
@@ -76,10 +68,9 @@ def compaction_sensor(context: SensorEvaluationContext) -> SensorResult | SkipRe
     due = compaction.find_due_days(store)
     if not due:
         return SkipReason("No day has files to merge.")
-    if not worker_is_reachable(store.settings):
-        return SkipReason(f"{len(due)} days are due; the worker host is down.")
-    if context.instance.get_runs(RunsFilter(job_name=COMPACTION_JOB, statuses=_LIVE), limit=1):
-        return SkipReason(f"{len(due)} days are due; a compaction is under way.")
+    waits = reason_to_wait(context, store.settings, COMPACTION_JOB, f"{len(due)} days are due")
+    if waits is not None:
+        return waits
     day = due[0].isoformat()
     return SensorResult(
         run_requests=[RunRequest(partition_key=day)],

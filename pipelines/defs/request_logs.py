@@ -4,12 +4,10 @@ from dagster import (
     AssetExecutionContext,
     AssetSelection,
     AssetSpec,
-    DagsterRunStatus,
     DefaultSensorStatus,
     MaterializeResult,
     MetadataValue,
     RunRequest,
-    RunsFilter,
     SensorEvaluationContext,
     SkipReason,
     TableColumn,
@@ -21,17 +19,11 @@ from dagster import (
 )
 
 from pipelines import flush
-from pipelines.home import worker_is_reachable
+from pipelines.defs.due_work import reason_to_wait
 from pipelines.launches import FLUSH_JOB
 from pipelines.resources import StoreResource, process_store
 
 _EVERY_S = 15
-_LIVE = [
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
 
 
 # Written by the service itself; it stands here as the source of all others.
@@ -80,8 +72,4 @@ def flush_sensor(context: SensorEvaluationContext) -> RunRequest | SkipReason:
     plan = flush.due_flush(store)
     if not plan.due:
         return SkipReason(plan.reason)
-    if not worker_is_reachable(store.settings):
-        return SkipReason(f"{plan.reason}; the worker host is down.")
-    if context.instance.get_runs(RunsFilter(job_name=FLUSH_JOB, statuses=_LIVE), limit=1):
-        return SkipReason(f"{plan.reason}; a flush is under way.")
-    return RunRequest()
+    return reason_to_wait(context, store.settings, FLUSH_JOB, plan.reason) or RunRequest()

@@ -3,11 +3,9 @@
 from dagster import (
     AssetExecutionContext,
     AssetSelection,
-    DagsterRunStatus,
     DefaultSensorStatus,
     MaterializeResult,
     RunRequest,
-    RunsFilter,
     SensorEvaluationContext,
     SensorResult,
     SkipReason,
@@ -18,19 +16,13 @@ from dagster import (
 )
 
 from pipelines import sheet_upkeep
+from pipelines.defs.due_work import reason_to_wait
 from pipelines.defs.sheets import metadata_of, sheet_partitions, sheet_snapshots
-from pipelines.home import worker_is_reachable
 from pipelines.resources import StoreResource, process_store
 
 UPKEEP_JOB = "compact_sheets"
 _EVERY_S = 60
 _MOST_AT_ONCE = 10
-_LIVE = [
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
 
 
 @asset(
@@ -68,10 +60,9 @@ def upkeep_sensor(context: SensorEvaluationContext) -> SensorResult | SkipReason
     due = sheet_upkeep.find_due_sheets(store)[:_MOST_AT_ONCE]
     if not due:
         return SkipReason("No sheet has much to fold or to join.")
-    if not worker_is_reachable(store.settings):
-        return SkipReason(f"{len(due)} sheets are due; the worker host is down.")
-    if context.instance.get_runs(RunsFilter(job_name=UPKEEP_JOB, statuses=_LIVE), limit=1):
-        return SkipReason(f"{len(due)} sheets are due; a compaction is under way.")
+    waits = reason_to_wait(context, store.settings, UPKEEP_JOB, f"{len(due)} sheets are due")
+    if waits is not None:
+        return waits
     return SensorResult(
         run_requests=[RunRequest(partition_key=sheet_id) for sheet_id in due],
         dynamic_partitions_requests=[sheet_partitions.build_add_request(due)],

@@ -3,12 +3,10 @@
 from dagster import (
     AssetExecutionContext,
     AssetSelection,
-    DagsterRunStatus,
     DefaultSensorStatus,
     MaterializeResult,
     MetadataValue,
     RunRequest,
-    RunsFilter,
     SensorEvaluationContext,
     SkipReason,
     asset,
@@ -18,18 +16,12 @@ from dagster import (
 )
 
 from pipelines import sheet_upkeep
+from pipelines.defs.due_work import reason_to_wait
 from pipelines.defs.sheets import sheet_snapshots
-from pipelines.home import worker_is_reachable
 from pipelines.resources import StoreResource, process_store
 
 VIEWS_JOB = "publish_sheet_views"
 _EVERY_S = 30
-_LIVE = [
-    DagsterRunStatus.NOT_STARTED,
-    DagsterRunStatus.STARTING,
-    DagsterRunStatus.STARTED,
-    DagsterRunStatus.CANCELING,
-]
 
 
 @asset(
@@ -65,8 +57,4 @@ def views_sensor(context: SensorEvaluationContext) -> RunRequest | SkipReason:
     due = sheet_upkeep.count_due_views(store)
     if not due:
         return SkipReason("No table has changed.")
-    if not worker_is_reachable(store.settings):
-        return SkipReason(f"{due} tables have changed; the worker host is down.")
-    if context.instance.get_runs(RunsFilter(job_name=VIEWS_JOB, statuses=_LIVE), limit=1):
-        return SkipReason(f"{due} tables have changed; a publication is under way.")
-    return RunRequest()
+    return reason_to_wait(context, store.settings, VIEWS_JOB, f"{due} tables have changed") or RunRequest()

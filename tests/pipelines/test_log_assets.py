@@ -17,8 +17,7 @@ from dagster import (
 )
 
 from pipelines import resources
-from pipelines.defs import log_index as index_defs
-from pipelines.defs import log_partitions as partition_defs
+from pipelines.defs import due_work
 from pipelines.defs.checks import log_rows_are_counted, logs_are_flushed
 from pipelines.defs.log_index import index_sensor, request_log_index
 from pipelines.defs.log_partitions import compaction_sensor, request_log_partitions
@@ -37,8 +36,7 @@ def instance(store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> I
     monkeypatch.setattr("storage.domain.log_compaction.MERGE_FILES", 2)
     monkeypatch.setattr(log_index.index_logs, "__kwdefaults__", {"from_bytes": 0})
     monkeypatch.setattr(log_index.count_unindexed, "__kwdefaults__", {"from_bytes": 0})
-    for module in (partition_defs, index_defs):
-        monkeypatch.setattr(module, "worker_is_reachable", lambda _settings: True)
+    monkeypatch.setattr(due_work, "worker_is_reachable", lambda _settings: True)
     resources.process_store.cache_clear()
     (tmp_path / "instance").mkdir()
     with DagsterInstance.local_temp(str(tmp_path / "instance")) as instance:
