@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -184,8 +184,8 @@ class _Column:
     def compute(self) -> bool:
         """Compute all blocks; return whether the budget ended it."""
         self._tell()
-        with self._opened() as (runner, refused):
-            for block in blocks(self._run.store, self._job):
+        with self._opened() as (runner, refused), closing(blocks(self._run.store, self._job)) as found:
+            for block in found:
                 if not block.places:
                     self._gathered.add(block, no_cells(block))
                 elif refused is not None:

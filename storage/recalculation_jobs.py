@@ -1,7 +1,8 @@
 """One column of a recalculation as its run reads it: cells to visit, and what they are computed from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from storage.column_binding import source_nos
@@ -14,6 +15,7 @@ from storage.engine.cell_statuses import count_statuses, overlay_rows, rows_with
 from storage.engine.column_frames import ColumnFrame, null_frame, read_frame
 from storage.engine.fingerprints import fingerprint
 from storage.engine.picking import joined_frames, picked
+from storage.engine.read_ahead import read_next
 from storage.engine.rows.column_edges import select_places
 from storage.engine.rows.columns import find_column_by_no
 from storage.engine.rows.recalculations import find_fingerprints, find_recalculation_by_no, has_older_open
@@ -26,6 +28,8 @@ from storage.store import Store
 
 CHUNK_ROWS = 16 * 4_096
 FEW_ROWS = 300
+# while a block as small as this is computed the next one is read; of larger ones memory holds one
+_LIGHT_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,11 @@ class Block:
     row_nos: Sequence[int]
     own: ColumnFrame
     sources: dict[UUID, ColumnFrame]
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory its values take."""
+        return sum(int(one.values.series.estimated_size()) for one in (self.own, *self.sources.values()))
 
 
 def get_recalculation_of(store: Store, operation: Operation) -> Recalculation:
@@ -175,7 +184,7 @@ def _visited(
     return len(places), places
 
 
-def blocks(store: Store, job: Job) -> Iterator[Block]:
+def blocks(store: Store, job: Job) -> Generator[Block]:
     """Yield the rows to visit, in order; a block holds those of at most CHUNK_ROWS rows."""
     if job.places is not None:
         if job.places:
@@ -184,9 +193,11 @@ def blocks(store: Store, job: Job) -> Iterator[Block]:
     if not job.visited:
         return
     rows = None if job.wanted.row_nos is None else set(job.wanted.row_nos)
-    for start in range(0, job.row_count, CHUNK_ROWS):
-        count = min(CHUNK_ROWS, job.row_count - start)
-        yield read_block(store, job, start, count, rows)
+    starts = range(0, job.row_count, CHUNK_ROWS)
+    yield from read_next(
+        [partial(read_block, store, job, at, min(CHUNK_ROWS, job.row_count - at), rows) for at in starts],
+        lambda block: block.bytes <= _LIGHT_BYTES,
+    )
 
 
 def read_block(store: Store, job: Job, start: int, count: int, rows: set[int] | None) -> Block:

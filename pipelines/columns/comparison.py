@@ -24,6 +24,7 @@ _ORDER: Mapping[str, Callable[[Any, Any], Any]] = {
     "gt": operator.gt,
     "ge": operator.ge,
 }
+_EQUALITY = {"equals": True, "not_equals": False}
 _NO_NUMBER = CellError("not_a_number", "A compared value is no number")
 _NO_ORDER = CellError("not_comparable", "Values of these kinds have no order")
 _NO_PATTERN = CellError("invalid_pattern", "The pattern is no regular expression that can be used here")
@@ -103,21 +104,40 @@ def _jsons(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool) 
     steps = parse_json_path(how["json_path"]) if "json_path" in how else ()
     one = extract(json_text(left, parse=True), steps)
     two = json_text(right, parse=True) if fixed else extract(json_text(right, parse=True), steps)
+    if how["operator"] in _EQUALITY:
+        return _same(one, two) == _EQUALITY[how["operator"]], {}
     compare = _JSON[how["operator"]]
     found: list[bool] = []
     errors: dict[int, CellError] = {}
-    same = one.eq_missing(two).to_list()
-    same_is = {"equals": True, "not_equals": False}.get(how["operator"])
-    for at, (equal, a, b) in enumerate(zip(same, one.to_list(), two.to_list(), strict=True)):
-        if equal and same_is is not None:
-            found.append(same_is)
-            continue
+    for at, (a, b) in enumerate(zip(one.to_list(), two.to_list(), strict=True)):
         try:
             found.append(compare(_load(a), _load(b)))
         except TypeError:
             found.append(False)
             errors[at] = _NO_ORDER
     return pl.Series(found, dtype=pl.Boolean), errors
+
+
+def _same(one: pl.Series, two: pl.Series) -> pl.Series:
+    """Say of each pair of JSON texts whether they say the same; only those that differ are read."""
+    one, two = one.fill_null("null"), two.fill_null("null")
+    same = one == two
+    differing = (~same).arg_true()
+    if not len(differing):
+        return same
+    pairs = zip(one.gather(differing).to_list(), two.gather(differing).to_list(), strict=True)
+    equal = [_says_the_same(left, right) for left, right in pairs]
+    return same.scatter(differing, pl.Series(equal, dtype=pl.Boolean))
+
+
+def _says_the_same(left: str, right: str) -> bool:
+    a, b = from_json(left), from_json(right)
+    # what is not equal here is not, which is soon said; only of booleans more must be asked: true is not 1
+    return bool(a == b) and (not (_may_hold_booleans(left) or _may_hold_booleans(right)) or json_equal(a, b))
+
+
+def _may_hold_booleans(text: str) -> bool:
+    return "true" in text or "false" in text
 
 
 def _load(text: str | None) -> Any:
@@ -175,8 +195,6 @@ def _search(text: str, pattern: str) -> bool:
 
 
 _JSON: Mapping[str, Callable[[Any, Any], bool]] = {
-    "equals": json_equal,
-    "not_equals": lambda a, b: not json_equal(a, b),
     "lt": _ordered(operator.lt),
     "le": _ordered(operator.le),
     "gt": _ordered(operator.gt),

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import polars as pl
 
-from pipelines.columns.json_extract import extract, is_json
+from pipelines.columns.json_extract import extract, is_json, too_deep
 from pipelines.columns.protocol import RunContext, RunnerKind
 from pipelines.columns.values import is_empty, json_text, numbers, shown, to_list, values_of
 from storage.domain.column_types.binding import Edge
@@ -19,6 +19,7 @@ from storage.domain.results import Answers, CellError, Chunk, Values
 _NO_NUMBER = CellError("not_a_number", "A value is no number")
 _UNPARSED = CellError("cannot_parse", "The value cannot be read as what it should be")
 _NO_PATTERN = CellError("invalid_pattern", "The pattern is no regular expression that can be used here")
+_TOO_DEEP = CellError("too_deep", "The value would be nested deeper than 200")
 Composed = tuple[Values, dict[int, CellError]]
 
 
@@ -37,7 +38,8 @@ class Composition:
             yield Answers(sources[0])
             return
         if operation == "combine_columns":
-            yield Answers(_combined(sources, [_name(edge) for edge in self.edges]))
+            values, errors = _combined(sources, [_name(edge) for edge in self.edges])
+            yield Answers(values, errors=errors)
             return
         values, errors = _OPERATIONS[operation](sources, self.config)
         yield Answers(values, errors=errors)
@@ -73,7 +75,7 @@ def _concat(sources: Sequence[Values], config: Mapping[str, Any]) -> Composed:
     return Values("text", joined), {}
 
 
-def _combined(sources: Sequence[Values], names: Sequence[str]) -> Values:
+def _combined(sources: Sequence[Values], names: Sequence[str]) -> Composed:
     """Make an object of each row: the title that the column had when it was named -> value."""
     pieces: list[pl.Expr] = []
     columns: list[pl.Series] = []
@@ -82,7 +84,8 @@ def _combined(sources: Sequence[Values], names: Sequence[str]) -> Values:
         pieces += [pl.lit(("{" if at == 0 else ",") + key + ":"), pl.col(str(at))]
         columns.append(json_text(values).fill_null("null").alias(str(at)))
     joined = pl.DataFrame(columns).select(pl.concat_str([*pieces, pl.lit("}")])).to_series()
-    return Values("json", joined)
+    deep = too_deep(joined).to_list()
+    return Values("json", joined.scatter(deep, None) if deep else joined), dict.fromkeys(deep, _TOO_DEEP)
 
 
 def _json_path(sources: Sequence[Values], config: Mapping[str, Any]) -> Composed:

@@ -64,11 +64,24 @@ def json_text(values: Values, *, parse: bool = False) -> pl.Series:
     """Return each value as JSON text; with `parse`, a string that is itself JSON counts as what it says."""
     series: pl.Series = values.series
     if values.encoding == "text":
-        quoted = _quoted(series)
-        return series.zip_with(is_json(series), quoted) if parse else quoted
-    if values.encoding == "json" and parse:
-        return json_text(Values("text", shown(values)), parse=True)
-    return series if values.encoding in {"json", "messages"} else shown(values)
+        return _where(~is_json(series), series, _quoted) if parse else _quoted(series)
+    if values.encoding == "json":
+        # of JSON only strings may say something else than they are
+        return _where(series.str.starts_with('"'), series, _reread) if parse else series
+    return series if values.encoding == "messages" else shown(values)
+
+
+def _where(mask: pl.Series, series: pl.Series, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Return a series changed where a mask says so."""
+    at = mask.fill_null(value=False).arg_true()
+    if len(at) == len(series):
+        return change(series)
+    # a copy, for it is written in place
+    return series.clone().scatter(at, change(series.gather(at))) if len(at) else series
+
+
+def _reread(spelled: pl.Series) -> pl.Series:
+    return json_text(Values("text", _mapped(spelled, json.loads)), parse=True)
 
 
 def numbers(values: Values) -> pl.Series:

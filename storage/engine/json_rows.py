@@ -13,6 +13,8 @@ from storage.domain.imports import ImportRefused
 _CHUNK = 1 << 20
 # An error this close to the end of what was read may be the end's fault.
 _LONGEST_TOKEN = 32
+# as deep as bodies of requests may be, and as readers of cells can follow
+_DEEPEST = 200
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 Row = dict[str, Any]
@@ -82,18 +84,29 @@ class JsonRows:
             self._refuse(f"row {self.row} is no object")
         while True:
             try:
-                row, self._at = self._json.raw_decode(self._text, self._at)
+                row, end = self._json.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
                 if self._ended or not self._may_go_on(error):
                     self._refuse(f"row {self.row} is no JSON: {error.msg}", error.pos)
                 self._read(max(_CHUNK, len(self._text) - self._at))
             except RecursionError:
-                self._refuse(f"row {self.row} is nested too deeply")
+                self._refuse(self._too_deep)
             except ValueError:
                 # of int(): more digits than Python converts
                 self._refuse(f"row {self.row} has a number with too many digits")
             else:
+                if self._opened(self._at, end) > _DEEPEST and _depth(row) > _DEEPEST:
+                    self._refuse(self._too_deep)
+                self._at = end
                 return row  # type: ignore[no-any-return]  # raw_decode gives what _object made
+
+    @property
+    def _too_deep(self) -> str:
+        return f"row {self.row} is nested more than {_DEEPEST} deep"
+
+    def _opened(self, start: int, end: int) -> int:
+        """The most that the text may be nested: what stands in its strings counts as well."""
+        return self._text.count("[", start, end) + self._text.count("{", start, end)
 
     def _may_go_on(self, error: json.JSONDecodeError) -> bool:
         return error.msg.startswith("Unterminated") or error.pos > len(self._text) - _LONGEST_TOKEN
@@ -150,3 +163,11 @@ class JsonRows:
 
     def _constant(self, word: str) -> Never:
         self._refuse(f"row {self.row} has {word}, which is no JSON value")
+
+
+def _depth(value: Any) -> int:
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, dict | list)]:
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth

@@ -1,7 +1,7 @@
 """Reads the next piece while the last one is being used: two cores for what is parsed and then compressed."""
 
-from collections.abc import Generator, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -18,3 +18,18 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item]:
         while (item := coming.result()) is not None:
             coming = thread.submit(next, iterator, None)
             yield item
+
+
+def read_next(reads: Sequence[Callable[[], Item]], is_light: Callable[[Item], bool]) -> Generator[Item]:
+    """Yield what comes of reads; a thread makes the next one while a light item is being used.
+
+    After one that is not light the next is read when it is asked for, so that two never lie in memory.
+    What a read raises is raised in its place.
+    """
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-next") as thread:
+        coming: Future[Item] | None = None
+        for at, read in enumerate(reads):
+            item = read() if coming is None else coming.result()
+            coming = thread.submit(reads[at + 1]) if at + 1 < len(reads) and is_light(item) else None
+            yield item
+            del item

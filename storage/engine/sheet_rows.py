@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from storage.domain.cells import COMPLETED, CellState, display_value, restated
@@ -51,9 +52,10 @@ def rows_bytes(
     return total
 
 
-def row_numbers(manifest: Manifest, start: int, count: int) -> list[int]:
-    """Return the numbers of rows from index `start` on."""
-    return [span.first_row_no + step for span in manifest.spans(start, count) for step in range(span.count)]
+def row_numbers(manifest: Manifest, start: int, count: int) -> Sequence[int]:
+    """Return the numbers of rows from index `start` on; those that follow each other cost nothing."""
+    runs = [range(span.first_row_no, span.first_row_no + span.count) for span in manifest.spans(start, count)]
+    return runs[0] if len(runs) == 1 else list(chain.from_iterable(runs))
 
 
 def _read_span(reader: SegmentReader, span: Span, column_nos: Sequence[int]) -> dict[int, list[Written]]:

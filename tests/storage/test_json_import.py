@@ -175,8 +175,19 @@ def test_byte_order_marks_are_read(tmp_path: Path, encoding: str) -> None:
 
 def test_nesting_beyond_the_parser_is_refused(tmp_path: Path) -> None:
     content = b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-    with pytest.raises(ImportRefused, match="Line 1: row 1 is nested too deeply"):
+    with pytest.raises(ImportRefused, match="Line 1: row 1 is nested more than 200 deep"):
         read(content)
+
+
+def test_values_are_nested_as_deep_as_readers_follow() -> None:
+    def nested(depth: int) -> bytes:
+        return b'[{"b": "[{\\n"},\n{"a": ' + b"[" * depth + b"]" * depth + b', "b": "[[[{{{"}]'
+
+    assert len(read(nested(199))[1]) == 2
+    with pytest.raises(ImportRefused, match="Line 2: row 2 is nested more than 200 deep"):
+        read(nested(200))
+    # brackets within a text are no nesting
+    assert read(b'{"a": "' + b"[" * 1000 + b'"}')[1] == [{"a": "[" * 1000}]
 
 
 def test_types_are_kept_and_mixtures_stay_what_they_were() -> None:

@@ -3,10 +3,11 @@
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 
 import pytest
 
-from storage.engine.read_ahead import read_ahead
+from storage.engine.read_ahead import read_ahead, read_next
 
 
 def test_all_items_come_in_order_and_the_next_is_taken_meanwhile() -> None:
@@ -42,3 +43,30 @@ def test_whoever_stops_early_leaves_no_thread_behind() -> None:
     with closing(read_ahead(iter(range(10)))) as ahead:
         assert next(ahead) == 0
     assert threading.active_count() == before
+
+
+def test_the_next_item_is_read_while_a_light_one_is_used() -> None:
+    begun = [threading.Event() for _ in range(3)]
+
+    def read(at: int) -> int:
+        begun[at].set()
+        return at
+
+    reads = [partial(read, at) for at in range(3)]
+    for at in read_next(reads, lambda _: True):
+        assert all(event.wait(5) for event in begun[: at + 2])
+    for event in begun:
+        event.clear()
+    for at in read_next(reads, lambda _: False):
+        assert [event.is_set() for event in begun] == [n <= at for n in range(3)]
+    assert list(read_next([], lambda _: True)) == []
+
+
+def test_what_a_read_raises_comes_in_its_place() -> None:
+    def fails() -> int:
+        raise ValueError("broken")
+
+    items = read_next([lambda: 1, fails], lambda _: True)
+    assert next(items) == 1
+    with pytest.raises(ValueError, match="broken"):
+        next(items)

@@ -1,5 +1,6 @@
 """comparison: what equals what, in texts, numbers and JSON."""
 
+import json
 from typing import Any
 
 import pytest
@@ -60,6 +61,21 @@ def test_json_is_compared_by_what_it_says() -> None:
         True,
         False,
     ]
+
+
+def test_texts_that_no_reader_takes_for_json_are_compared_as_texts() -> None:
+    deep = "[" * 300 + "]" * 300
+    left, right = [deep, deep, "NaN", "1e999", "[1e999]", "1"], [deep, "[]", "NaN", "1e998", "[]", "1.0"]
+    assert compared("JSON", "equals", left, right) == ([True, False, True, False, False, True], {})
+    assert compared("JSON", "starts_with", left[:3], target="N") == ([False, False, True], {})
+
+
+@given(st.lists(st.tuples(JSON, JSON), min_size=1, max_size=6))
+def test_json_columns_are_compared_as_their_values_are(pairs: list[tuple[Any, Any]]) -> None:
+    expected = [json_equal(a, b) for a, b in pairs]
+    spelled = [[json.dumps(value) for value in side] for side in zip(*pairs, strict=True)]
+    assert compared("JSON", "equals", *spelled) == (expected, {})
+    assert compared("JSON", "not_equals", *spelled) == ([not one for one in expected], {})
 
 
 @given(st.lists(st.tuples(JSON, JSON), min_size=1, max_size=6))

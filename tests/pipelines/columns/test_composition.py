@@ -16,6 +16,11 @@ def test_concat_joins_what_is_shown() -> None:
 def test_combined_columns_keep_names_and_values() -> None:
     found = composed(['q"', None], [1, [2]], names=['x"y', "B"], operation="combine_columns")[0]
     assert found == [{'x"y': 'q"', "B": 1}, {'x"y': None, "B": [2]}]
+    deep: list[object] = []
+    for _ in range(200):
+        deep = [deep]
+    found, errors = composed([1, deep], [2, 3], operation="combine_columns")
+    assert (found, errors) == ([{"A": 1, "B": 2}, None], {1: "too_deep"})
 
 
 def test_a_place_in_json() -> None:
@@ -38,6 +43,10 @@ def test_parse_value_reads_or_fails_the_row() -> None:
     assert (found, errors) == ([True, None, None], {1: "cannot_parse"})
     found, errors = composed(["[1]", "{", None], operation="parse_value", value_type="JSON")
     assert (found, errors) == ([[1], None, None], {1: "cannot_parse"})
+    # what only some readers take for JSON, and what none can follow
+    odd = ["NaN", "[-Infinity]", "1e999", "1" * 5000, "[" * 300 + "]" * 300, '{"inf": 1e30}']
+    found, errors = composed(odd, operation="parse_value", value_type="JSON")
+    assert (found, errors) == ([None] * 5 + [{"inf": 1e30}], dict.fromkeys(range(5), "cannot_parse"))
 
 
 def test_count_min_and_max() -> None:
