@@ -1,8 +1,8 @@
 """Connections to a SQL database: reads see one moment, writes are one immediate transaction."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,17 @@ def _set_pragma(connection: sa.Connection, pragma: str) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    connection.exec_driver_sql(connection.get_execution_options().get("promptlake_begin", "BEGIN"))
+    execute_bare(connection, connection.get_execution_options().get("promptlake_begin", "BEGIN"))
+
+
+def execute_bare(connection: sa.Connection, sql: str, parameters: Sequence[Any] = ()) -> Any:
+    """Run a statement of a positional driver; return its first row, if it has any.
+
+    For the few that run a thousand times a second: SQLAlchemy would take longer over one than SQLite does.
+    """
+    with closing(connection.connection.cursor()) as cursor:
+        cursor.execute(sql, parameters)
+        return cursor.fetchone()
 
 
 # A deferred transaction that turns into a write fails at once when another process wrote meanwhile;
@@ -170,8 +180,8 @@ _PASSING = ("disk is full", "disk I/O error", "database is locked", "readonly da
 def _plain_errors() -> Iterator[None]:
     try:
         yield
-    except OperationalError as error:
-        if _is_passing(error.orig):
+    except (OperationalError, sqlite3.OperationalError) as error:
+        if _is_passing(error.orig if isinstance(error, OperationalError) else error):
             raise Unavailable("The catalog cannot be written now (disk full or busy).") from error
         raise
 

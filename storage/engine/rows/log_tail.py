@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from storage.domain.errors import Conflict
 from storage.domain.request_logs import IDEMPOTENCY_HOURS, Score
-from storage.engine.catalog import Connection
+from storage.engine.catalog import Connection, execute_bare
 from storage.engine.log_schema import idempotency_keys, log_state, log_tail
 from storage.engine.rows.scores import upsert_score
 
@@ -127,7 +127,7 @@ def _insert_rows(connection: Connection, rows: list[tuple[int, int, int, bytes]]
         left = iter(rows)
         while some := list(islice(left, _ROWS_A_STATEMENT)):
             sql = _insert_sql(connection.dialect, len(some))
-            connection.exec_driver_sql(sql, tuple(chain.from_iterable(some)))
+            execute_bare(connection, sql, tuple(chain.from_iterable(some)))
     else:
         names = [column.name for column in log_tail.columns]
         connection.execute(_INSERT, [dict(zip(names, row, strict=True)) for row in rows])
@@ -146,7 +146,8 @@ def _raise_next_id(connection: Connection, count: int, size: int) -> int | None:
     if not connection.dialect.positional:
         return connection.execute(_TAKE_IDS, given).scalar()
     sql, order = _take_ids_sql(connection.dialect)
-    return connection.exec_driver_sql(sql, tuple(given[name] for name in order)).scalar()
+    row = execute_bare(connection, sql, tuple(given[name] for name in order))
+    return None if row is None else int(row[0])
 
 
 @cache
