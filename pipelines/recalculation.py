@@ -1,59 +1,32 @@
-"""The work of a recalculation's run: column by column in order of computation, one commit each."""
+"""The work of a recalculation's run: columns in order, side by side where none reads another."""
 
+import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Mapping
 
-from pipelines.columns.hashing import config_digest
-from pipelines.columns.protocol import EngineUnavailable, RunContext, Runner, RunnerKind
+from pipelines.column_run import Ended, Run, compute_column
+from pipelines.columns.protocol import RunnerKind
 from pipelines.columns.registry import RUNNERS
-from pipelines.columns.values import to_list
-from pipelines.columns.visits import Kept, failed_block, no_cells, visit
+from pipelines.columns.wallet import Wallet
+from pipelines.side_by_side import SideBySide
 from pipelines.work import ColumnRecord, Outcome, Report
-from storage.domain.column_types import TYPES
-from storage.domain.errors import DependencyCycle, InvalidConfig, NotFound
-from storage.domain.keys import Principal
 from storage.domain.operations import Operation
-from storage.domain.recalculations import DONE, Recalculation, Task
-from storage.domain.results import ENGINE_UNAVAILABLE, MISSING_SOURCE, Answers, CellError
-from storage.operations import ClaimRefused, claim
-from storage.recalculation_commit import Gathered
-from storage.recalculation_jobs import (
-    Block,
-    Job,
-    blocks,
-    get_recalculation_of,
-    is_turn,
-    is_unchanged,
-    open_job,
-)
+from storage.domain.recalculations import DONE, Recalculation
+from storage.operations import claim
+from storage.recalculation_jobs import get_order, get_recalculation_of, is_turn
 from storage.recalculation_progress import (
     complete_recalculation,
-    keep_answers,
-    kept_answers,
-    note_task,
+    kept_price,
     principal_of,
     stop_at_budget,
-    tell,
 )
 from storage.store import Store
 
-PROGRESS_EVERY_S = 0.5
 WAIT_EVERY_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What all columns of a run share."""
-
-    store: Store
-    operation: Operation
-    who: Principal
-    runners: Mapping[str, RunnerKind]
-    report: Report
-    records: list[ColumnRecord] = field(default_factory=list)
+# each holds a block of rows, and some a worker of the sandbox, of which a workspace has a share of four
+MOST_AT_ONCE = 4
+_COMPUTE, _ASK = "compute", "ask"
+_AT_ONCE = {_COMPUTE: min(2, os.cpu_count() or 1), _ASK: MOST_AT_ONCE}
 
 
 def run_recalculation(store: Store, no: int, attempt: int, run_id: str, report: Report) -> Outcome:
@@ -73,15 +46,45 @@ def recalculate(
     while not is_turn(store, no):
         time.sleep(WAIT_EVERY_S)
     operation = claim(store, no, attempt, run_id)
-    run = _Run(store, operation, principal_of(store, operation), runners, report)
     found = get_recalculation_of(store, operation)
+    wallet = Wallet(_budget_left(store, operation, found))
+    run = Run(store, operation, found.wanted, principal_of(store, operation), runners, wallet)
     report(f"Recalculating {len(found.tasks)} columns, attempt {attempt}.")
-    for task in found.tasks:
-        if task.state != DONE and not _compute_column(run, get_recalculation_of(store, operation), task):
-            break
-    else:
+    records: list[ColumnRecord] = []
+
+    def ended(one: Ended) -> bool:
+        if one.record is not None:
+            records.append(one.record)
+            facts = one.record.facts
+            done = int(facts["computed"]) + int(facts["cached"])
+            report(f"Column {one.record.column_id}: {done} completed, {facts['failed']} failed.")
+        return not one.stopped
+
+    if _work_off(run, found, ended):
         complete_recalculation(store, operation)
-    return Outcome(_facts(get_recalculation_of(store, operation)), columns=tuple(run.records))
+    else:
+        stop_at_budget(store, operation)
+    return Outcome(_facts(get_recalculation_of(store, operation)), columns=tuple(records))
+
+
+def _work_off(run: Run, found: Recalculation, ended: Callable[[Ended], bool]) -> bool:
+    """Compute what is left; False when the budget ended it."""
+    tasks = {task.column_no: task for task in found.tasks if task.state != DONE}
+    order = get_order(run.store, list(tasks))
+    work = SideBySide[int, Ended](
+        order.behind, lambda no: _ASK if no in order.asking else _COMPUTE, _AT_ONCE, MOST_AT_ONCE
+    )
+    return work.run(lambda no: compute_column(run, tasks[no]), ended, run.stop)
+
+
+def _budget_left(store: Store, operation: Operation, found: Recalculation) -> float | None:
+    """Return what may still be spent: not what was paid, also for answers that are not committed yet."""
+    budget = found.wanted.budget
+    if budget is None:
+        return None
+    done = sum(task.price for task in found.tasks if task.state == DONE)
+    open_nos = [task.column_no for task in found.tasks if task.state != DONE]
+    return budget - done - sum(kept_price(store, operation, no) for no in open_nos)
 
 
 def _facts(done: Recalculation) -> dict[str, int | float | str]:
@@ -95,189 +98,3 @@ def _facts(done: Recalculation) -> dict[str, int | float | str]:
         "tokens": sum(task.tokens for task in done.tasks),
         "seconds": round(sum(task.seconds for task in done.tasks), 3),
     }
-
-
-def _compute_column(run: _Run, found: Recalculation, task: Task) -> bool:
-    """Compute one column; False when the budget is spent and the operation has ended."""
-    started = time.monotonic()
-    job = open_job(run.store, run.operation, found.wanted, task)
-    if job is None:
-        tried = task.completed + task.failed
-        note_task(run.store, run.operation, replace(task, cell_count=tried, state=DONE))
-        return True
-    kind = run.runners.get(job.column.type)
-    context = RunContext(run.store, run.who, run.operation, job.column, pinned=task.pinned)
-    context, refused = _pinned(kind, context)
-    job = replace(job, task=replace(task, pinned=context.pinned))
-    digest = "" if kind is None else config_digest(job.column, kind.engine(job.column), context.pinned)
-    if refused is None and kind is not None and is_unchanged(run.store, job, digest):
-        same = replace(
-            job.task, cell_count=job.visited, completed=job.visited, cached=job.visited, state=DONE
-        )
-        note_task(run.store, run.operation, same)
-        run.records.append(ColumnRecord(str(job.column.id), job.column.type, _column_facts(same)))
-        return True
-    with Gathered(run.store, job, digest) as gathered:
-        spent = sum(one.price for one in found.tasks if one.state == DONE)
-        column = _Column(run, job, gathered, kind, started, spent, context, refused)
-        stopped = column.compute()
-        gathered.finish()
-        done = gathered.task(time.monotonic() - started, done=True, stopped=stopped)
-        gathered.commit(done)
-    counts = gathered.counts
-    facts = _column_facts(done)
-    run.records.append(
-        ColumnRecord(str(job.column.id), job.column.type, facts, counts.errors, counts.latencies)
-    )
-    run.report(f"Column {job.column.id}: {counts.completed} completed, {counts.failed} failed.")
-    if stopped:
-        stop_at_budget(run.store, run.operation)
-    return not stopped
-
-
-def _column_facts(task: Task) -> dict[str, int | float | str]:
-    return {
-        "rows": task.cell_count,
-        "computed": task.completed - task.cached,
-        "cached": task.cached,
-        "failed": task.failed,
-        "price": task.price,
-        "tokens": task.tokens,
-        "seconds": round(task.seconds, 3),
-    }
-
-
-def _pinned(kind: RunnerKind | None, context: RunContext) -> tuple[RunContext, CellError | None]:
-    """Resolve what the column names outside of sheets, or say why every cell fails."""
-    if kind is None:
-        return context, None
-    try:
-        return replace(context, pinned=kind.pin(context)), None
-    except (EngineUnavailable, InvalidConfig, NotFound, DependencyCycle) as error:
-        return context, CellError(error.code, error.message)
-
-
-class _Column:
-    """The computation of one column of a run."""
-
-    def __init__(
-        self,
-        run: _Run,
-        job: Job,
-        gathered: Gathered,
-        kind: RunnerKind | None,
-        started: float,
-        spent: float,
-        context: RunContext,
-        refused: CellError | None,
-    ) -> None:
-        self._run, self._job, self._gathered, self._kind = run, job, gathered, kind
-        self._started = started
-        self._told_at = 0.0
-        self._kept = kept_answers(run.store, job) if kind is not None and kind.keeps else {}
-        self._spent = spent + sum(
-            _price(metrics) for *_, metrics, cached in self._kept.values() if not cached
-        )
-        self._context, self._refused = context, refused
-        self._completed = self._failed = 0  # of the block that is under way
-
-    def compute(self) -> bool:
-        """Compute all blocks; return whether the budget ended it."""
-        self._tell()
-        with self._opened() as (runner, refused), closing(blocks(self._run.store, self._job)) as found:
-            for block in found:
-                if not block.places:
-                    self._gathered.add(block, no_cells(block))
-                elif refused is not None:
-                    self._gathered.add(block, failed_block(block, refused))
-                elif runner is not None and self._visit(block, runner):
-                    return True
-                self._completed = self._failed = 0
-                self._tell_now_and_then()
-        return False
-
-    @contextmanager
-    def _opened(self) -> Iterator[tuple[Runner | None, CellError | None]]:
-        """Open the runner, or say why every cell fails."""
-        job, kind = self._job, self._kind
-        gone = job.missing
-        if gone is not None:
-            yield None, CellError(MISSING_SOURCE, "A column that this one reads is gone")
-            return
-        if kind is None:
-            yield None, _unavailable(job)
-            return
-        if self._refused is not None:
-            yield None, self._refused
-            return
-        budget = job.wanted.budget
-        left = None if budget is None else budget - self._spent
-        context = replace(self._context, heard=self._hear, budget_left=left)
-        with ExitStack() as stack:
-            try:
-                runner = stack.enter_context(kind.open(context))
-            except (EngineUnavailable, InvalidConfig) as error:
-                yield None, CellError(error.code, error.message)
-                return
-            yield runner, None
-
-    def _visit(self, block: Block, runner: Runner) -> bool:
-        kind, job, store = self._kind, self._job, self._run.store
-        if kind is None:
-            raise ValueError("a runner without a kind")
-        digest = self._gathered.digest
-
-        def told(piece: Answers, places: Sequence[int], hashes: Sequence[str]) -> bool:
-            rows = [block.row_nos[place] for place in places]
-            keep_answers(store, job, rows, hashes, to_list(piece.values), piece)
-            paid = (one for at, one in piece.metrics.items() if at not in piece.cached)
-            self._spent += sum(map(_price, paid))
-            self._hear(len(piece.values) - len(piece.errors), len(piece.errors))
-            budget = job.wanted.budget
-            # free calls go through whatever the budget
-            return budget is None or self._spent < budget or not self._spent
-
-        recalled = {row: (one[0], Kept(*one[1:])) for row, one in self._kept.items()}
-        computed, stopped = visit(
-            job,
-            block,
-            runner,
-            digest,
-            kind.chunk_rows,
-            kept=recalled,
-            told=told if kind.keeps else None,
-        )
-        self._gathered.add(block, computed)
-        return stopped
-
-    def _hear(self, completed: int, failed: int) -> None:
-        """Count rows of the block that is under way, so that the client sees them before it ends."""
-        self._completed += completed
-        self._failed += failed
-        self._tell_now_and_then()
-
-    def _tell_now_and_then(self) -> None:
-        if time.monotonic() - self._told_at >= PROGRESS_EVERY_S:
-            self._tell()
-
-    def _tell(self) -> None:
-        """Tell the client how far the column is.
-
-        Raises:
-            ClaimRefused: the operation was cancelled or taken over.
-        """
-        self._told_at = time.monotonic()
-        task = self._gathered.task(self._told_at - self._started, done=False)
-        task = replace(task, completed=task.completed + self._completed, failed=task.failed + self._failed)
-        if not tell(self._run.store, self._run.operation, task):
-            raise ClaimRefused(f"operation {self._run.operation.no} was cancelled or taken over")
-
-
-def _price(metrics: Mapping[str, Any] | None) -> float:
-    return float((metrics or {}).get("price", 0.0))
-
-
-def _unavailable(job: Job) -> CellError:
-    known = ", ".join(kind for kind in TYPES if kind in RUNNERS)
-    message = f"Columns of type {job.column.type} cannot be computed here yet; {known} can"
-    return CellError(ENGINE_UNAVAILABLE, message)

@@ -1,12 +1,14 @@
 """One column of a recalculation as its run reads it: cells to visit, and what they are computed from."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
 from storage.column_binding import source_nos
+from storage.domain.column_types import ASK_MODELS
 from storage.domain.columns import Column
+from storage.domain.graph import chosen_sources
 from storage.domain.operations import Operation
 from storage.domain.recalculations import Recalculation, Task, Wanted
 from storage.domain.sheets import Sheet
@@ -16,7 +18,7 @@ from storage.engine.column_frames import ColumnFrame, null_frame, read_frame
 from storage.engine.fingerprints import fingerprint
 from storage.engine.picking import joined_frames, picked
 from storage.engine.read_ahead import read_next
-from storage.engine.rows.column_edges import select_places
+from storage.engine.rows.column_edges import select_places, select_sources
 from storage.engine.rows.columns import find_column_by_no
 from storage.engine.rows.recalculations import find_fingerprints, find_recalculation_by_no, has_older_open
 from storage.engine.rows.sheets import find_sheet_by_no
@@ -91,6 +93,23 @@ class Block:
     def bytes(self) -> int:
         """About how much memory its values take."""
         return sum(int(one.values.series.estimated_size()) for one in (self.own, *self.sources.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Which columns of a recalculation stand behind which others of it, and which of them ask models."""
+
+    behind: Mapping[int, frozenset[int]]
+    asking: frozenset[int]
+
+
+def get_order(store: Store, column_nos: Sequence[int]) -> Order:
+    """Return in which order columns can be computed, as they read each other now."""
+    with store.catalog.read() as connection:
+        reads = select_sources(connection, column_nos)
+        places = select_places(connection, column_nos)
+    asking = frozenset(no for no, place in places.items() if place.type in ASK_MODELS)
+    return Order(chosen_sources(reads, column_nos), asking)
 
 
 def get_recalculation_of(store: Store, operation: Operation) -> Recalculation:

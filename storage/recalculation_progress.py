@@ -118,11 +118,17 @@ def keep_answers(
         insert_kept(connection, job.operation.no, job.column.no, kept)
 
 
-def kept_answers(store: Store, job: Job) -> dict[int, Recalled]:
-    """Return what earlier attempts of this operation answered, by row number."""
+def kept_answers(store: Store, operation: Operation, column_no: int) -> dict[int, Recalled]:
+    """Return what earlier attempts of an operation answered for a column, by row number."""
     with store.catalog.read() as connection:
-        rows = select_kept(connection, job.operation.no, job.column.no)
+        rows = select_kept(connection, operation.no, column_no)
     return {
         row_no: (input_hash, value, None if code is None else CellError(code, message), metrics, cached)
         for row_no, input_hash, value, code, message, metrics, cached in rows
     }
+
+
+def kept_price(store: Store, operation: Operation, column_no: int) -> float:
+    """Return what the answers kept for a column did cost."""
+    kept = kept_answers(store, operation, column_no).values()
+    return sum(float((metrics or {}).get("price", 0.0)) for *_, metrics, cached in kept if not cached)

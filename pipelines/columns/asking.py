@@ -38,30 +38,6 @@ Prepare = Callable[[Chunk], Callable[[int], Item]]
 """Chunk -> (place in it -> what is to be done for its cell)."""
 
 
-@dataclass(slots=True)
-class Wallet:
-    """What a run may still spend; None: any amount. A call reserves the most that it can cost."""
-
-    left: float | None
-    _reserved: dict[bytes, float] = field(default_factory=dict)
-
-    def reserve(self, key: bytes, ask: Ask) -> bool:
-        """Reserve the price of a call; False when it might not be covered."""
-        if self.left is None:
-            return True
-        price = ask.highest_price
-        if sum(self._reserved.values()) + price > self.left:
-            return False
-        self._reserved[key] = price
-        return True
-
-    def settle(self, key: bytes, price: float) -> None:
-        """Pay what a call did cost."""
-        if self.left is not None:
-            self._reserved.pop(key, None)
-            self.left -= price
-
-
 def _claims(folder: Path) -> Claims:
     """Return the claims of this process: one of a folder, for locks of the kernel are the whole process's."""
     with _ONE_AT_A_TIME:
@@ -124,7 +100,7 @@ class Asking:
     def __init__(self, context: RunContext, caller: Caller, prepare: Prepare, *, shares: bool) -> None:
         self.context, self.caller, self.shares = context, caller, shares
         self.claims = _claims(context.store.settings.root / "run" / "models")
-        self.wallet = Wallet(context.budget_left)
+        self.wallet = context.wallet
         self._prepare = prepare
 
     def compute(self, chunk: Chunk) -> Iterator[Answers]:
@@ -181,8 +157,18 @@ class _Turn:
             idle = (not more or not self._room or broke) and not piece
             self._take(piece, wait=idle)
             yield piece.answers()
-            if broke and not self._caller.open_count and not self._start_one():
-                raise BudgetReached
+            if broke and not self._caller.open_count:
+                self._await_money()
+
+    def _await_money(self) -> None:
+        """Wait for what calls of other columns reserve and may not need.
+
+        Raises:
+            BudgetReached: nobody reserves anything, and the next call is not covered.
+        """
+        if self._asking.wallet.exceeds(self._asks[self._to_start[0]].highest_price):
+            raise BudgetReached
+        time.sleep(PIECE_WITHIN_S)
 
     @property
     def _room(self) -> bool:
@@ -243,11 +229,17 @@ class _Turn:
 
     def _start_one(self) -> bool:
         key = self._to_start[0]
-        if not self._asking.wallet.reserve(key, self._asks[key]):
+        wallet, ask = self._asking.wallet, self._asks[key]
+        # to tell the highest price costs a tenth of a millisecond
+        if wallet.is_bounded and not wallet.reserve(self._mine(key), ask.highest_price):
             return False
         self._to_start.popleft()
-        self._caller.start(key, partial(_compute, self._asks[key]))
+        self._caller.start(key, partial(_compute, ask))
         return True
+
+    def _mine(self, key: bytes) -> tuple[int, bytes]:
+        """Name a call among those of all columns of the run."""
+        return self._asking.context.column.no, key
 
     def _take(self, piece: _Piece, *, wait: bool) -> None:
         """Take what has ended; it is kept before anybody is told."""
@@ -265,7 +257,7 @@ class _Turn:
         for key, outcome in ended:
             if isinstance(outcome, BaseException):
                 raise outcome
-            self._asking.wallet.settle(key, outcome.metrics.price)
+            self._asking.wallet.settle(self._mine(key), outcome.metrics.price)
             piece.computed(self._rows_of.pop(key), outcome)
             if outcome.error is None and self._asking.shares:
                 kept.append(ModelResult(key, outcome.value, outcome.metrics.to_json()))

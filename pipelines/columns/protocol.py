@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from pipelines.columns.wallet import Wallet
 from storage.domain.columns import Column
 from storage.domain.errors import PromptlakeError
 from storage.domain.keys import Principal
@@ -30,8 +31,7 @@ class RunContext:
     `column.config` names columns by id; `column.dependencies` tell under which variable or name
     (`config_meta`) and for which key each is read. `heard` takes how many more rows are computed and failed
     within a chunk that takes long, for the client; what it raises ends the run. `pinned` is what
-    `RunnerKind.pin` gave. `budget_left` is what the operation may still spend, in US dollars; None: any
-    amount.
+    `RunnerKind.pin` gave. `wallet` holds what the operation may still spend: who calls a model pays from it.
     """
 
     store: Store
@@ -40,7 +40,7 @@ class RunContext:
     column: Column
     heard: Callable[[int, int], None] = lambda _completed, _failed: None
     pinned: str = ""
-    budget_left: float | None = None
+    wallet: Wallet = field(default_factory=lambda: Wallet(None))
 
 
 def _nothing(_: RunContext) -> str:

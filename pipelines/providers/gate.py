@@ -11,10 +11,11 @@ import random
 import struct
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import ClassVar
 
 _MOMENT = struct.Struct("<d")
 # byte ranges of a model's file: the moment of the next call, then a byte a place
@@ -23,23 +24,87 @@ _LOOK_EVERY_S = 0.02
 _BURST_S = 1.0
 
 
+class _Shared:
+    """A small file: a moment, then a byte a place. Between processes the kernel's locks guard it.
+
+    These are the whole process's, and closing the file gives all of them back: so a process opens it once,
+    and its threads are kept apart here.
+    """
+
+    _open: ClassVar[dict[Path, "_Shared"]] = {}
+    _opening: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, path: Path) -> None:
+        self._path, self.users = path, 0
+        self._fd = _open(path)
+        self._lock = threading.Lock()
+        self._taken: set[int] = set()
+
+    @classmethod
+    def of(cls, path: Path) -> "_Shared":
+        """Return the process's one of a path; `close` it when done."""
+        with cls._opening:
+            if path not in cls._open:
+                cls._open[path] = cls(path)
+            found = cls._open[path]
+            found.users += 1
+            return found
+
+    def close(self) -> None:
+        with self._opening:
+            self.users -= 1
+            if not self.users:
+                del self._open[self._path]
+                os.close(self._fd)
+
+    def moment(self) -> float:
+        held = os.pread(self._fd, _MOMENT.size, 0)
+        return float(_MOMENT.unpack(held)[0]) if len(held) == _MOMENT.size else 0.0
+
+    def change(self, changed: Callable[[float], float]) -> None:
+        """Replace the moment by what is made of it, while nobody else does."""
+        with self._lock:
+            fcntl.lockf(self._fd, fcntl.LOCK_EX, _MOMENT.size, 0)
+            try:
+                os.pwrite(self._fd, _MOMENT.pack(changed(self.moment())), 0)
+            finally:
+                fcntl.lockf(self._fd, fcntl.LOCK_UN, _MOMENT.size, 0)
+
+    def take(self, place: int) -> bool:
+        """Take a place; False while anybody has it."""
+        with self._lock:
+            if place in self._taken:
+                return False
+            try:
+                fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _FIRST_PLACE + place)
+            except OSError:
+                return False
+            self._taken.add(place)
+            return True
+
+    def free(self, place: int) -> None:
+        with self._lock:
+            self._taken.discard(place)
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, _FIRST_PLACE + place)
+
+
 class Pause:
     """Until when nobody calls a provider."""
 
     def __init__(self, folder: Path, provider: str) -> None:
-        self._fd = _open(folder / f"{_mark(provider)}.pause")
+        self._file = _Shared.of(folder / f"{_mark(provider)}.pause")
 
     def left_s(self) -> float:
         """Seconds until the pause ends; 0 when there is none."""
-        return max(0.0, _read(self._fd) - time.time())
+        return max(0.0, self._file.moment() - time.time())
 
     def extend(self, seconds: float) -> None:
         """Let everybody wait, unless they wait longer already."""
-        with _locked(self._fd):
-            _write(self._fd, max(_read(self._fd), time.time() + seconds))
+        until = time.time() + seconds
+        self._file.change(lambda known: max(known, until))
 
     def close(self) -> None:
-        os.close(self._fd)
+        self._file.close()
 
 
 class Gate:
@@ -49,7 +114,7 @@ class Gate:
         folder.mkdir(parents=True, exist_ok=True)
         self.places = places
         self.pause = Pause(folder, provider)
-        self._fd = _open(folder / f"{_mark(provider, model)}.calls")
+        self._file = _Shared.of(folder / f"{_mark(provider, model)}.calls")
         self._spacing_s = 60.0 / per_minute if per_minute else 0.0
         self._free = list(range(places))
         random.shuffle(self._free)
@@ -67,7 +132,7 @@ class Gate:
             try:
                 yield
             finally:
-                fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, _FIRST_PLACE + place)
+                self._file.free(place)
                 self._free.append(place)
 
     async def _unpaused(self) -> None:
@@ -87,25 +152,26 @@ class Gate:
     def _try_all(self) -> int | None:
         for at in range(len(self._free) - 1, -1, -1):
             place = self._free[at]
-            try:
-                fcntl.lockf(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _FIRST_PLACE + place)
-            except OSError:
-                continue
-            del self._free[at]
-            return place
+            if self._file.take(place):
+                del self._free[at]
+                return place
         return None
 
     def _turn_s(self) -> float:
         """Take the next turn of the rate and return how far off it is."""
-        with _locked(self._fd):
-            now = time.time()
-            turn = max(_read(self._fd), now - _BURST_S)
-            _write(self._fd, turn + self._spacing_s)
-        return max(0.0, turn - now)
+        now = time.time()
+        turns: list[float] = []
+
+        def taken(known: float) -> float:
+            turns.append(max(known, now - _BURST_S))
+            return turns[0] + self._spacing_s
+
+        self._file.change(taken)
+        return max(0.0, turns[0] - now)
 
     def close(self) -> None:
         self.pause.close()
-        os.close(self._fd)
+        self._file.close()
 
 
 class Claims:
@@ -141,31 +207,9 @@ class Claims:
         os.close(self._fd)
 
 
-class _locked:  # noqa: N801  # reads as the statement it is
-    """The header of a file is ours for a block."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-
-    def __enter__(self) -> None:
-        fcntl.lockf(self._fd, fcntl.LOCK_EX, _MOMENT.size, 0)
-
-    def __exit__(self, *_: object) -> None:
-        fcntl.lockf(self._fd, fcntl.LOCK_UN, _MOMENT.size, 0)
-
-
 def _open(path: Path) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-
-def _read(fd: int) -> float:
-    held = os.pread(fd, _MOMENT.size, 0)
-    return float(_MOMENT.unpack(held)[0]) if len(held) == _MOMENT.size else 0.0
-
-
-def _write(fd: int, moment: float) -> None:
-    os.pwrite(fd, _MOMENT.pack(moment), 0)
 
 
 def _mark(*names: str) -> str:

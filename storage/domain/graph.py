@@ -38,6 +38,18 @@ def levels(reads: Reads[Node], chosen: Collection[Node]) -> Iterator[list[Node]]
         yield found[at]
 
 
+def chosen_sources(reads: Reads[Node], chosen: Collection[Node]) -> dict[Node, frozenset[Node]]:
+    """Return which chosen columns each of them reads, directly or through columns that are not chosen."""
+    among = set(chosen)
+    behind: dict[Node, frozenset[Node]] = {}
+    for node in TopologicalSorter(_closure(reads, chosen)).static_order():
+        found: set[Node] = set()
+        for one in reads.get(node, ()):
+            found |= {one} if one in among else behind[one]
+        behind[node] = frozenset(found)
+    return {node: behind[node] for node in chosen}
+
+
 def _closure(reads: Reads[Node], chosen: Iterable[Node]) -> dict[Node, Collection[Node]]:
     seen: dict[Node, Collection[Node]] = {}
     left = list(chosen)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.columns.protocol import RunnerKind
+from pipelines.columns.protocol import RunContext, RunnerKind
 from pipelines.columns.values import values_of
+from pipelines.columns.wallet import Wallet
 from storage.column_changes import delete_column
 from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
@@ -401,14 +402,22 @@ def test_an_edited_cell_down_a_long_chain(store: Store, who: Principal) -> None:
 class Priced:
     """Answers a row at a time, for a dollar each."""
 
+    def __init__(self, wallet: Wallet) -> None:
+        self.wallet = wallet
+
     def compute(self, chunk: Chunk) -> Iterable[Answers]:
         for at in range(len(chunk)):
+            self.wallet.pay(1.0)
             metrics = {"request_count": 1, "price": 1.0, "input_tokens": 3, "output_tokens": 4}
             yield Answers(values_of([f"answer {chunk.row_indices[at]}"]), rows=[at], metrics={0: metrics})
 
 
+def priced(context: RunContext) -> nullcontext[Priced]:
+    return nullcontext(Priced(context.wallet))
+
+
 def test_a_budget_ends_a_recalculation_and_what_is_done_stays(bench: Bench) -> None:
-    kind = RunnerKind(engine=lambda _: "priced 1", open=lambda _: nullcontext(Priced()), keeps=True)
+    kind = RunnerKind(engine=lambda _: "priced 1", open=priced, keeps=True)
     added = bench.add("Text", "llm", prompt="{A}", engine={"provider": "stub", "model": "echo"})
     assert added.operation is not None
     cancel_operation(bench.store, bench.who, **bench.place, operation_id=added.operation.id)

@@ -1,0 +1,222 @@
+"""One column of a recalculation: visited block by block, told of now and then, committed once."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from threading import Event
+
+from pipelines.columns.hashing import config_digest
+from pipelines.columns.protocol import EngineUnavailable, RunContext, Runner, RunnerKind
+from pipelines.columns.values import to_list
+from pipelines.columns.visits import Kept, failed_block, no_cells, visit
+from pipelines.columns.wallet import Wallet
+from pipelines.work import ColumnRecord
+from storage.domain.column_types import TYPES
+from storage.domain.errors import DependencyCycle, InvalidConfig, NotFound
+from storage.domain.keys import Principal
+from storage.domain.operations import Operation
+from storage.domain.recalculations import DONE, Task, Wanted
+from storage.domain.results import ENGINE_UNAVAILABLE, MISSING_SOURCE, Answers, CellError
+from storage.operations import ClaimRefused
+from storage.recalculation_commit import Gathered
+from storage.recalculation_jobs import Block, Job, blocks, is_unchanged, open_job
+from storage.recalculation_progress import keep_answers, kept_answers, note_task, tell
+from storage.store import Store
+
+PROGRESS_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What all columns of a run share; `stop` is set when they are to end without a commit."""
+
+    store: Store
+    operation: Operation
+    wanted: Wanted
+    who: Principal
+    runners: Mapping[str, RunnerKind]
+    wallet: Wallet
+    stop: Event = field(default_factory=Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What came of a column: what is told of it (None: it is gone), and whether the budget ended it."""
+
+    record: ColumnRecord | None = None
+    stopped: bool = False
+
+
+def compute_column(run: Run, task: Task) -> Ended:
+    """Compute one column and publish it; the others of the run may be computed meanwhile.
+
+    Raises:
+        ClaimRefused: the run no longer has the operation, or is to end; nothing of the column was published.
+    """
+    started = time.monotonic()
+    if run.stop.is_set():
+        raise ClaimRefused(f"the run of operation {run.operation.no} ends")
+    job = open_job(run.store, run.operation, run.wanted, task)
+    if job is None:
+        tried = task.completed + task.failed
+        note_task(run.store, run.operation, replace(task, cell_count=tried, state=DONE))
+        return Ended()
+    kind = run.runners.get(job.column.type)
+    context = RunContext(run.store, run.who, run.operation, job.column, pinned=task.pinned, wallet=run.wallet)
+    context, refused = _pinned(kind, context)
+    job = replace(job, task=replace(task, pinned=context.pinned))
+    digest = "" if kind is None else config_digest(job.column, kind.engine(job.column), context.pinned)
+    if refused is None and kind is not None and is_unchanged(run.store, job, digest):
+        same = replace(
+            job.task, cell_count=job.visited, completed=job.visited, cached=job.visited, state=DONE
+        )
+        note_task(run.store, run.operation, same)
+        return Ended(ColumnRecord(str(job.column.id), job.column.type, _facts(same)))
+    with Gathered(run.store, job, digest) as gathered:
+        stopped = _Column(run, job, gathered, kind, started, context, refused).compute()
+        gathered.finish()
+        done = gathered.task(time.monotonic() - started, done=True, stopped=stopped)
+        gathered.commit(done)
+    counts = gathered.counts
+    record = ColumnRecord(str(job.column.id), job.column.type, _facts(done), counts.errors, counts.latencies)
+    return Ended(record, stopped)
+
+
+def _facts(task: Task) -> dict[str, int | float | str]:
+    return {
+        "rows": task.cell_count,
+        "computed": task.completed - task.cached,
+        "cached": task.cached,
+        "failed": task.failed,
+        "price": task.price,
+        "tokens": task.tokens,
+        "seconds": round(task.seconds, 3),
+    }
+
+
+def _pinned(kind: RunnerKind | None, context: RunContext) -> tuple[RunContext, CellError | None]:
+    """Resolve what the column names outside of sheets, or say why every cell fails."""
+    if kind is None:
+        return context, None
+    try:
+        return replace(context, pinned=kind.pin(context)), None
+    except (EngineUnavailable, InvalidConfig, NotFound, DependencyCycle) as error:
+        return context, CellError(error.code, error.message)
+
+
+class _Column:
+    """The computation of one column of a run."""
+
+    def __init__(
+        self,
+        run: Run,
+        job: Job,
+        gathered: Gathered,
+        kind: RunnerKind | None,
+        started: float,
+        context: RunContext,
+        refused: CellError | None,
+    ) -> None:
+        self._run, self._job, self._gathered, self._kind = run, job, gathered, kind
+        self._started = started
+        self._told_at = 0.0
+        keeps = kind is not None and kind.keeps
+        self._kept = kept_answers(run.store, run.operation, job.column.no) if keeps else {}
+        self._context, self._refused = context, refused
+        self._completed = self._failed = 0  # of the block that is under way
+
+    def compute(self) -> bool:
+        """Compute all blocks; return whether the budget ended it."""
+        self._tell()
+        with self._opened() as (runner, refused), closing(blocks(self._run.store, self._job)) as found:
+            for block in found:
+                if not block.places:
+                    self._gathered.add(block, no_cells(block))
+                elif refused is not None:
+                    self._gathered.add(block, failed_block(block, refused))
+                elif runner is not None and self._visit(block, runner):
+                    return True
+                self._completed = self._failed = 0
+                self._tell_now_and_then()
+        return False
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[Runner | None, CellError | None]]:
+        """Open the runner, or say why every cell fails."""
+        job, kind = self._job, self._kind
+        if job.missing is not None:
+            yield None, CellError(MISSING_SOURCE, "A column that this one reads is gone")
+            return
+        if kind is None:
+            yield None, _unavailable(job, self._run.runners)
+            return
+        if self._refused is not None:
+            yield None, self._refused
+            return
+        with ExitStack() as stack:
+            try:
+                runner = stack.enter_context(kind.open(replace(self._context, heard=self._hear)))
+            except (EngineUnavailable, InvalidConfig) as error:
+                yield None, CellError(error.code, error.message)
+                return
+            yield runner, None
+
+    def _visit(self, block: Block, runner: Runner) -> bool:
+        kind = self._kind
+        if kind is None:
+            raise ValueError("a runner without a kind")
+        recalled = {row: (one[0], Kept(*one[1:])) for row, one in self._kept.items()}
+        computed, stopped = visit(
+            self._job,
+            block,
+            runner,
+            self._gathered.digest,
+            kind.chunk_rows,
+            kept=recalled,
+            told=self._keeping(block) if kind.keeps else None,
+        )
+        self._gathered.add(block, computed)
+        return stopped
+
+    def _keeping(self, block: Block) -> Callable[[Answers, Sequence[int], Sequence[str]], bool]:
+        """Return what keeps each piece of a block's answers, and says whether more may be asked."""
+        run, job = self._run, self._job
+
+        def told(piece: Answers, places: Sequence[int], hashes: Sequence[str]) -> bool:
+            rows = [block.row_nos[place] for place in places]
+            keep_answers(run.store, job, rows, hashes, to_list(piece.values), piece)
+            self._hear(len(piece.values) - len(piece.errors), len(piece.errors))
+            return not run.wallet.is_spent
+
+        return told
+
+    def _hear(self, completed: int, failed: int) -> None:
+        """Count rows of the block that is under way, so that the client sees them before it ends."""
+        self._completed += completed
+        self._failed += failed
+        self._tell_now_and_then()
+
+    def _tell_now_and_then(self) -> None:
+        if self._run.stop.is_set():
+            raise ClaimRefused(f"the run of operation {self._run.operation.no} ends")
+        if time.monotonic() - self._told_at >= PROGRESS_EVERY_S:
+            self._tell()
+
+    def _tell(self) -> None:
+        """Tell the client how far the column is.
+
+        Raises:
+            ClaimRefused: the operation was cancelled or taken over.
+        """
+        self._told_at = time.monotonic()
+        task = self._gathered.task(self._told_at - self._started, done=False)
+        task = replace(task, completed=task.completed + self._completed, failed=task.failed + self._failed)
+        if not tell(self._run.store, self._run.operation, task):
+            raise ClaimRefused(f"operation {self._run.operation.no} was cancelled or taken over")
+
+
+def _unavailable(job: Job, runners: Mapping[str, RunnerKind]) -> CellError:
+    known = ", ".join(kind for kind in TYPES if kind in runners)
+    message = f"Columns of type {job.column.type} cannot be computed here yet; {known} can"
+    return CellError(ENGINE_UNAVAILABLE, message)
