@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ from dagster._utils.interrupts import capture_interrupts
 
 from pipelines.home import DEFINITIONS
 from pipelines.worker.lanes import COMPUTE, Job
+from pipelines.worker.priority import SteppingBack
 from pipelines.worker.wire import Lines, pack
 
 _PR_SET_PDEATHSIG = 1
-_BEHIND_SHORT_RUNS = 10
 _WARM = ("polars", "pyarrow.compute", "pyarrow.parquet")
 
 
@@ -43,20 +44,22 @@ def serve(host: socket.socket, lifeline: int) -> None:
 def execute(instance: DagsterInstance, run_id: str) -> bool:
     """Execute a run as `dagster api execute_run` does; True when this process should take no other.
 
-    That is so after an interruption, and after a run that computes: it steps back for the short ones that
-    a client waits for, and only a privileged process could step forward again. A run that ended while it
-    waited (canceled by force, failed by monitoring) is not begun.
+    That is so after an interruption, and after a run that computed for long: it has stepped back for the
+    short ones that a client waits for. A run that ended while it waited (canceled by force, failed by
+    monitoring) is not begun.
     """
     run = instance.get_run_by_id(run_id)
     if run is None or run.status not in (DagsterRunStatus.STARTING, DagsterRunStatus.NOT_STARTED):
         return False
-    computes = Job.from_tags(run_id, run.tags).lane == COMPUTE
-    if computes:
-        os.nice(_BEHIND_SHORT_RUNS)
-    with capture_interrupts(), _silence():
+    stepping = SteppingBack()
+    with ExitStack() as stack:
+        if Job.from_tags(run_id, run.tags).lane == COMPUTE:
+            stack.enter_context(stepping)
+        stack.enter_context(capture_interrupts())
+        stack.enter_context(_silence())
         _execute_run_command_body(run_id, instance, _ignore, set_exit_code_on_failure=False)
     ended = instance.get_run_by_id(run_id)
-    return computes or ended is None or ended.status == DagsterRunStatus.CANCELED
+    return stepping.done or ended is None or ended.status == DagsterRunStatus.CANCELED
 
 
 @contextlib.contextmanager

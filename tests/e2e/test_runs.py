@@ -77,16 +77,26 @@ def test_long_runs_of_other_lanes_do_not_keep_a_short_one_waiting(stack: Stack) 
 
 def test_a_run_that_computes_steps_back_for_those_that_a_client_waits_for(stack: Stack) -> None:
     computing, short = (
-        stack.launch_probe(lane="compute", wait_s=2),
-        stack.launch_probe(lane="short", wait_s=2),
+        stack.launch_probe(lane="compute", wait_s=3),
+        stack.launch_probe(lane="short", wait_s=3),
     )
     for run_id in (computing, short):
         stack.wait_status(run_id, "STARTED")
     slow, quick = (psutil.Process(stack.process_of(run_id)) for run_id in (computing, short))
-    assert slow.nice() > quick.nice()
+    wait_for(lambda: slow.nice() > quick.nice(), 2, "stepping back")
     stack.wait_status(computing, "SUCCESS")
     # only a privileged process could step forward again: it takes no other run
     wait_for(lambda: not slow.is_running(), 5, "the end of the process that computed")
+
+
+def test_processes_that_computed_little_stay_for_the_next_run(stack: Stack) -> None:
+    pids = set()
+    for _ in range(4):
+        run_id = stack.launch_probe(lane="compute")
+        stack.wait_status(run_id, "SUCCESS")
+        pids.add(stack.process_of(run_id))
+    assert len(pids) < 4
+    assert all(psutil.pid_exists(pid) for pid in pids)
 
 
 def _count(stack: Stack, run_ids: list[str], status: str) -> int:
