@@ -63,7 +63,9 @@ def compute_column(run: Run, task: Task) -> Ended:
         note_task(run.store, run.operation, replace(task, cell_count=tried, state=DONE))
         return Ended()
     kind = run.runners.get(job.column.type)
-    context = RunContext(run.store, run.who, run.operation, job.column, pinned=task.pinned, wallet=run.wallet)
+    context = RunContext(
+        run.store, run.who, job.column, task.pinned, operation=run.operation, wallet=run.wallet
+    )
     context, refused = _pinned(kind, context)
     job = replace(job, task=replace(task, pinned=context.pinned))
     digest = "" if kind is None else config_digest(job.column, kind.engine(job.column), context.pinned)

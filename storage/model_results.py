@@ -3,9 +3,15 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
+from storage.domain.keys import Principal
 from storage.domain.model_results import ModelResult
 from storage.domain.operations import Operation
-from storage.engine.rows.model_results import delete_results_before, insert_results, select_results
+from storage.engine.rows.model_results import (
+    delete_results_before,
+    insert_results,
+    select_known,
+    select_results,
+)
 from storage.store import Store
 
 
@@ -18,6 +24,12 @@ def find_results(
             connection, operation.workspace_id, keys, operation_no=operation.no if own else None
         )
     return {one.key: one for one in found}
+
+
+def known_keys(store: Store, who: Principal, keys: Sequence[bytes]) -> set[bytes]:
+    """Return of which keys the workspace knows the result."""
+    with store.catalog.read() as connection:
+        return select_known(connection, who.workspace_id, keys)
 
 
 def keep_results(store: Store, operation: Operation, results: Sequence[ModelResult]) -> None:

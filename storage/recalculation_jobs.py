@@ -1,7 +1,7 @@
 """One column of a recalculation as its run reads it: cells to visit, and what they are computed from."""
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from uuid import UUID
 
@@ -46,10 +46,9 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """The computation of one column; `places` are the row indices to visit where they are few."""
+class Reading:
+    """A column as it is read to be computed; `places` are the row indices to visit where they are few."""
 
-    operation: Operation
     wanted: Wanted
     task: Task
     column: Column
@@ -73,6 +72,13 @@ class Job:
     def missing(self) -> Source | None:
         """A column that is read and gone."""
         return next((one for one in self.sources if one.snapshot is None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Reading):
+    """The computation of one column by a run of an operation."""
+
+    operation: Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +146,16 @@ def is_turn(store: Store, no: int) -> bool:
 
 def open_job(store: Store, operation: Operation, wanted: Wanted, task: Task) -> Job | None:
     """Read what a column is computed from, at one moment; None where the column or the sheet is gone."""
+    read = read_column(store, operation.sheet_no or 0, wanted, task)
+    if read is None:
+        return None
+    return Job(**{one.name: getattr(read, one.name) for one in fields(read)}, operation=operation)
+
+
+def read_column(store: Store, sheet_no: int, wanted: Wanted, task: Task) -> Reading | None:
+    """As `open_job`, for nobody's run."""
     with store.catalog.read() as connection:
-        sheet = find_sheet_by_no(connection, operation.sheet_no or 0)
+        sheet = find_sheet_by_no(connection, sheet_no)
         column = None if sheet is None else find_column_by_no(connection, sheet.no, task.column_no)
         if sheet is None or column is None:
             return None
@@ -149,10 +163,10 @@ def open_job(store: Store, operation: Operation, wanted: Wanted, task: Task) -> 
         sources = _sources(connection, store, column, snapshot)
         mark = last_mark(connection)
     visited, places = _visited(store, snapshot, wanted, column.no)
-    return Job(operation, wanted, task, column, sheet, snapshot, sources, visited, places, mark)
+    return Reading(wanted, task, column, sheet, snapshot, sources, visited, places, mark)
 
 
-def is_unchanged(store: Store, job: Job, digest: str) -> bool:
+def is_unchanged(store: Store, job: Reading, digest: str) -> bool:
     """Say whether all cells surely hold what they should: they did, and nothing that they read has moved."""
     if job.wanted.force or job.wanted.row_nos is not None or job.visited < job.row_count:
         return False
@@ -203,7 +217,7 @@ def _visited(
     return len(places), places
 
 
-def blocks(store: Store, job: Job) -> Generator[Block]:
+def blocks(store: Store, job: Reading) -> Generator[Block]:
     """Yield the rows to visit, in order; a block holds those of at most CHUNK_ROWS rows."""
     if job.places is not None:
         if job.places:
@@ -219,7 +233,7 @@ def blocks(store: Store, job: Job) -> Generator[Block]:
     )
 
 
-def read_block(store: Store, job: Job, start: int, count: int, rows: set[int] | None) -> Block:
+def read_block(store: Store, job: Reading, start: int, count: int, rows: set[int] | None) -> Block:
     """Read the rows to visit out of a range."""
     own = own_frame(store, job, start, count)
     numbers = row_numbers(job.snapshot.manifest, start, count)
@@ -242,7 +256,7 @@ def read_block(store: Store, job: Job, start: int, count: int, rows: set[int] | 
     )
 
 
-def own_frame(store: Store, job: Job, start: int, count: int) -> ColumnFrame:
+def own_frame(store: Store, job: Reading, start: int, count: int) -> ColumnFrame:
     """Read the column's own cells of a range, as the run found them."""
     return read_frame(store.segments, job.snapshot, job.column.no, start, count, computed=True)
 
@@ -255,7 +269,7 @@ def _source_frame(store: Store, source: Source, start: int, count: int) -> Colum
     )
 
 
-def _few(store: Store, job: Job, places: Sequence[int]) -> Block:
+def _few(store: Store, job: Reading, places: Sequence[int]) -> Block:
     own = joined_frames([own_frame(store, job, place, 1) for place in places])
     sources = {
         one.column_id: joined_frames([_source_frame(store, one, place, 1) for place in places])

@@ -35,7 +35,6 @@ from storage.sheets import require_sheet
 from storage.store import Store
 
 NO_OPERATION = "No such operation"
-_HISTORY = 20
 _FEW_CELLS = 20_000
 _QUICK_KINDS = frozenset({"comparison", "composition"})
 MOST_ROWS = 100_000
@@ -50,18 +49,6 @@ class Asked:
     statuses: Sequence[str] = ANY_STATUS
     force: bool = False
     budget: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a column would take, by its own history; `cached_count` cells surely need no computing."""
-
-    column: Column
-    cell_count: int
-    cached_count: int
-    price: float
-    tokens: int
-    seconds: float
 
 
 def enqueue_column(
@@ -98,7 +85,7 @@ def start_recalculation(
     """
     with store.catalog.transaction() as connection:
         sheet = require_sheet(connection, who, table_id, sheet_id)
-        wanted, tasks = _plan(connection, store, sheet, asked)
+        wanted, tasks = plan_recalculation(connection, store, sheet, asked)
         operation = _enqueue(connection, store, who, sheet, wanted, tasks)
         if not any(task.cell_count for task in tasks):
             values = {
@@ -123,37 +110,14 @@ def start_recalculation(
     return found
 
 
-def estimate_recalculation(
-    store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, asked: Asked
-) -> list[Estimate]:
-    """Return what a recalculation would do, by column; starts nothing.
+def plan_recalculation(
+    connection: Connection, store: Store, sheet: Sheet, asked: Asked
+) -> tuple[Wanted, list[Task]]:
+    """Return which cells are asked for, and the columns in order of computation.
 
     Raises:
         As `start_recalculation`.
     """
-    with store.catalog.read() as connection:
-        sheet = require_sheet(connection, who, table_id, sheet_id)
-        _, tasks = _plan(connection, store, sheet, asked)
-        columns = {column.no: column for column in select_columns(connection, sheet.no)}
-        past = select_recalculations(connection, sheet.no, after=None, descending=True, limit=_HISTORY)
-    return [_estimate(columns[task.column_no], task, past) for task in tasks]
-
-
-def _estimate(column: Column, task: Task, past: Sequence[Recalculation]) -> Estimate:
-    done = [one for recalculation in past for one in recalculation.tasks if one.column_no == column.no]
-    tried = sum(one.completed + one.failed - one.cached for one in done)
-    share = task.cell_count / tried if tried else 0.0
-    return Estimate(
-        column,
-        task.cell_count,
-        0,
-        sum(one.price for one in done) * share,
-        round(sum(one.tokens for one in done) * share),
-        sum(one.seconds for one in done) * share,
-    )
-
-
-def _plan(connection: Connection, store: Store, sheet: Sheet, asked: Asked) -> tuple[Wanted, list[Task]]:
     chosen = _chosen(select_columns(connection, sheet.no), asked.column_ids)
     head = store.snapshots.get(connection, sheet.head_no)
     rows = None if asked.row_indices is None else _row_nos(head, asked.row_indices)

@@ -51,7 +51,10 @@ def recalculate(
     place = {"table_id": table_id, "sheet_id": sheet_id}
     if body.dry_run:
         response.status_code = 200
-        return DryRunAnswer.of(recalculations.estimate_recalculation(store, who, **place, asked=body.asked()))
+        # the library of frames is slow to load, and most never ask
+        from pipelines.estimates import estimate  # noqa: PLC0415
+
+        return DryRunAnswer.of(estimate(store, who, **place, asked=body.asked()))
     found = recalculations.start_recalculation(store, who, **place, asked=body.asked())
     if found.operation.ended:
         response.status_code = 200

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from api.schemas.base import Answer, Body, WireInt, example
 from storage.domain.recalculations import ANY_STATUS, Recalculation
-from storage.recalculations import MOST_ROWS, Asked, Estimate
+from storage.recalculation_estimates import Estimate
+from storage.recalculations import MOST_ROWS, Asked
 
 Visited = Literal["stale", "queued", "running", "completed", "failed"]
 
@@ -88,12 +89,17 @@ class RecalculationAnswer(Answer):
 
 
 class EstimateOut(Answer):
-    """What one column would take, by its own history."""
+    """What one column would take, by its own history; its cells are cached, unknown or to be computed.
+
+    Cached: what they read has not changed, or the answer is known. Unknown: they read cells that are to be
+    computed before.
+    """
 
     column_id: UUID
     title: str
     cell_count: int
     cached_count: int
+    unknown_count: int
     estimated_price: float
     estimated_tokens: int
     estimated_seconds: float
@@ -105,6 +111,7 @@ class EstimateOut(Answer):
             title=one.column.title,
             cell_count=one.cell_count,
             cached_count=one.cached_count,
+            unknown_count=one.unknown_count,
             estimated_price=one.price,
             estimated_tokens=one.tokens,
             estimated_seconds=one.seconds,
@@ -118,6 +125,7 @@ class DryRunAnswer(Answer):
     dry_run: Literal[True] = True
     cell_count: int
     cached_count: int
+    unknown_count: int
     estimated_price: float
     estimated_tokens: int
     estimated_seconds: float
@@ -128,6 +136,7 @@ class DryRunAnswer(Answer):
         return cls(
             cell_count=sum(one.cell_count for one in found),
             cached_count=sum(one.cached_count for one in found),
+            unknown_count=sum(one.unknown_count for one in found),
             estimated_price=sum(one.price for one in found),
             estimated_tokens=sum(one.tokens for one in found),
             estimated_seconds=sum(one.seconds for one in found),

@@ -11,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 from pipelines.columns.asks import Ask, Outcome, compute
+from pipelines.columns.models import Model
 from pipelines.columns.protocol import BudgetReached, RunContext
 from pipelines.columns.values import values_of
 from pipelines.providers.caller import Caller
@@ -36,6 +37,21 @@ class Ready:
 Item = Ask | Ready | CellError
 Prepare = Callable[[Chunk], Callable[[int], Item]]
 """Chunk -> (place in it -> what is to be done for its cell)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a column asks of which model; `shares` says whether equal computations may answer each other."""
+
+    model: Model
+    prepare: Prepare
+    shares: bool
+
+    def keys(self, chunk: Chunk) -> list[bytes | None]:
+        """Return what the result of each row is known by to the workspace."""
+        item_at = self.prepare(chunk)
+        items = (item_at(row) for row in range(len(chunk)))
+        return [item.key if self.shares and isinstance(item, Ask) else None for item in items]
 
 
 def _claims(folder: Path) -> Claims:

@@ -8,10 +8,10 @@ from uuid import UUID
 
 from pydantic_core import from_json
 
-from pipelines.columns.asking import CHUNK_ROWS, Asking, Item
+from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared
 from pipelines.columns.asks import REVISION, Ask, Fitting, Reading, Verdicts, Words, with_schema
 from pipelines.columns.models import Model, line_of, shares
-from pipelines.columns.protocol import RunContext, Runner, RunnerKind
+from pipelines.columns.protocol import ColumnContext, Keys, RunContext, Runner, RunnerKind
 from pipelines.columns.templates import Renderer, opened_renderer
 from pipelines.columns.values import shown, to_list
 from pipelines.providers.caller import opened_caller
@@ -31,20 +31,29 @@ _JUDGE = (
 
 @contextmanager
 def _open(context: RunContext) -> Iterator[Runner]:
+    with _prepared(context) as asked, opened_caller(line_of(context, asked.model)) as caller:
+        yield Asking(context, caller, asked.prepare, shares=asked.shares)
+
+
+@contextmanager
+def _prepared(context: ColumnContext) -> Iterator[Prepared]:
     config = context.column.config
     model = Model.of(config.get("engine") or {}, {})
-    with opened_caller(line_of(context, model)) as caller:
-        cached = shares(config, model.parameters)
-        if "source" in config:
-            yield Asking(context, caller, _Assertion(model, context.column).prepare, shares=cached)
-            return
-        texts = [
-            Text(f"config.{key}", config[key], F_STRING) for key in ("system", "prompt") if key in config
-        ]
-        wrapper, reading = format_of(config.get("response_format"))
-        with opened_renderer(context.store, context.who, texts) as renderer:
-            asked = _Prompt(model, renderer, reading, wrapper, _variables(context.column))
-            yield Asking(context, caller, asked.prepare, shares=cached)
+    shared = shares(config, model.parameters)
+    if "source" in config:
+        yield Prepared(model, _Assertion(model, context.column).prepare, shares=shared)
+        return
+    texts = [Text(f"config.{key}", config[key], F_STRING) for key in ("system", "prompt") if key in config]
+    wrapper, reading = format_of(config.get("response_format"))
+    with opened_renderer(context.store, context.who, texts) as renderer:
+        asked = _Prompt(model, renderer, reading, wrapper, _variables(context.column))
+        yield Prepared(model, asked.prepare, shares=shared)
+
+
+@contextmanager
+def _keys(context: ColumnContext) -> Iterator[Keys]:
+    with _prepared(context) as asked:
+        yield asked.keys
 
 
 def format_of(given: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None, Reading]:
@@ -185,4 +194,6 @@ def statements_of(given: Any) -> tuple[bool, list[str]] | None:
     return (False, [value]) if isinstance(value, str) and value.strip() else None
 
 
-KIND = RunnerKind(engine=lambda _: f"asks {REVISION}", open=_open, chunk_rows=CHUNK_ROWS, keeps=True)
+KIND = RunnerKind(
+    engine=lambda _: f"asks {REVISION}", open=_open, chunk_rows=CHUNK_ROWS, keeps=True, keys=_keys
+)

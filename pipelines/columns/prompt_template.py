@@ -8,10 +8,10 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Ready
+from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared, Ready
 from pipelines.columns.asks import REVISION, Ask, Words, with_schema
 from pipelines.columns.models import Model, line_of, shares
-from pipelines.columns.protocol import RunContext, Runner, RunnerKind
+from pipelines.columns.protocol import ColumnContext, Keys, RunContext, Runner, RunnerKind
 from pipelines.columns.templates import Renderer, opened_renderer
 from pipelines.columns.values import to_list, values_of
 from pipelines.providers.caller import opened_caller
@@ -49,7 +49,7 @@ class Source:
         return self.metadata.get("model") or {}
 
 
-def _source(context: RunContext) -> Source:
+def _source(context: ColumnContext) -> Source:
     config = context.column.config
     if "inline_template" in config:
         given = config["inline_template"]
@@ -75,35 +75,57 @@ def _source(context: RunContext) -> Source:
     return Source(version.blueprint, version.metadata or {}, version)
 
 
-def _pin(context: RunContext) -> str:
+def _pin(context: ColumnContext) -> str:
     return _source(context).pin
 
 
 @contextmanager
-def _open(context: RunContext) -> Iterator[Runner]:
-    source, config = _source(context), context.column.config
+def _filling(context: ColumnContext) -> Iterator["_Filling"]:
+    source = _source(context)
     if source.pin != context.pinned:
         raise InvalidConfig("The prompt changed while it was read: recalculate the column again")
-    texts = list(texts_of(source.blueprint))
-    with opened_renderer(context.store, context.who, texts) as renderer:
-        filling = _Filling(context, source, renderer)
-        if config.get("return_template_only"):
+    with opened_renderer(context.store, context.who, list(texts_of(source.blueprint))) as renderer:
+        yield _Filling(context, source, renderer)
+
+
+@contextmanager
+def _open(context: RunContext) -> Iterator[Runner]:
+    with _filling(context) as filling:
+        if context.column.config.get("return_template_only"):
             yield _Templates(filling)
             return
-        model = Model.of(config.get("engine") or {}, source.model)
-        with opened_caller(line_of(context, model)) as caller:
-            asked = filling.asks(model)
-            cached = shares(config, {**(source.model.get("parameters") or {}), **model.parameters})
-            yield Asking(context, caller, asked, shares=cached)
+        asked = filling.prepared()
+        with opened_caller(line_of(context, asked.model)) as caller:
+            yield Asking(context, caller, asked.prepare, shares=asked.shares)
+
+
+@contextmanager
+def _keys(context: ColumnContext) -> Iterator[Keys]:
+    with _filling(context) as filling:
+        if context.column.config.get("return_template_only"):
+            yield lambda chunk: [None] * len(chunk)
+        else:
+            yield filling.prepared().keys
 
 
 @dataclass(frozen=True, slots=True)
 class _Filling:
     """Fills the prompt for the rows of a chunk."""
 
-    context: RunContext
+    context: ColumnContext
     source: Source
     renderer: Renderer
+
+    def prepared(self) -> Prepared:
+        """Tell what is asked of which model.
+
+        Raises:
+            InvalidConfig: neither the column nor its prompt names a model.
+        """
+        config = self.context.column.config
+        model = Model.of(config.get("engine") or {}, self.source.model)
+        parameters = {**(self.source.model.get("parameters") or {}), **model.parameters}
+        return Prepared(model, self.asks(model), shares=shares(config, parameters))
 
     def asks(self, model: Model) -> Callable[[Chunk], Callable[[int], Item]]:
         """Make of each row what is asked."""
@@ -211,5 +233,10 @@ def answers_of(items: list[Item]) -> Answers:
 
 
 KIND = RunnerKind(
-    engine=lambda _: f"asks {REVISION}", open=_open, chunk_rows=CHUNK_ROWS, keeps=True, pin=_pin
+    engine=lambda _: f"asks {REVISION}",
+    open=_open,
+    chunk_rows=CHUNK_ROWS,
+    keeps=True,
+    pin=_pin,
+    keys=_keys,
 )

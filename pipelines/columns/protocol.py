@@ -1,7 +1,7 @@
 """What a runner of a column type is: values in, values and errors out; it reads and writes no sheet."""
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -25,26 +25,43 @@ class BudgetReached(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RunContext:
-    """For whom a runner works: the operation is the run's own, `who` the user that asked for it.
+class ColumnContext:
+    """A column and for whom it is computed.
 
     `column.config` names columns by id; `column.dependencies` tell under which variable or name
-    (`config_meta`) and for which key each is read. `heard` takes how many more rows are computed and failed
-    within a chunk that takes long, for the client; what it raises ends the run. `pinned` is what
-    `RunnerKind.pin` gave. `wallet` holds what the operation may still spend: who calls a model pays from it.
+    (`config_meta`) and for which key each is read. `pinned` is what `RunnerKind.pin` gave.
     """
 
     store: Store
     who: Principal
-    operation: Operation
     column: Column
-    heard: Callable[[int, int], None] = lambda _completed, _failed: None
     pinned: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext(ColumnContext):
+    """For what a runner works: the operation is the run's own, `who` the user that asked for it.
+
+    `heard` takes how many more rows are computed and failed within a chunk that takes long, for the client;
+    what it raises ends the run. `wallet` holds what the operation may still spend: who calls a model pays
+    from it.
+    """
+
+    operation: Operation
+    heard: Callable[[int, int], None] = lambda _completed, _failed: None
     wallet: Wallet = field(default_factory=lambda: Wallet(None))
 
 
-def _nothing(_: RunContext) -> str:
+def _nothing(_: ColumnContext) -> str:
     return ""
+
+
+Keys = Callable[[Chunk], list[bytes | None]]
+"""By what the result of each row is known to others; None: nobody is asked, or no other answer counts."""
+
+
+def _no_keys(_: ColumnContext) -> AbstractContextManager[Keys]:
+    return nullcontext(lambda chunk: [None] * len(chunk))
 
 
 class Runner(Protocol):
@@ -66,6 +83,7 @@ class RunnerKind:
     input_hash. `open` raises EngineUnavailable, or InvalidConfig: then every cell fails with its sentence.
     `pin` resolves once a run what the column names outside of sheets (a prompt's version), enters every
     input_hash too, and is handed what it gave to an earlier attempt; it raises as `open`, and NotFound.
+    `keys` tells what would be looked up before somebody is asked, and asks nobody; it raises as `open`.
     `keeps`: answers are dear, so each piece is kept for a run that is killed; else they are computed again.
     """
 
@@ -73,4 +91,5 @@ class RunnerKind:
     open: Callable[[RunContext], AbstractContextManager[Runner]]
     chunk_rows: int = 65_536
     keeps: bool = False
-    pin: Callable[[RunContext], str] = _nothing
+    pin: Callable[[ColumnContext], str] = _nothing
+    keys: Callable[[ColumnContext], AbstractContextManager[Keys]] = _no_keys

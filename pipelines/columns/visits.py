@@ -20,7 +20,7 @@ from storage.domain.results import (
     Chunk,
     Values,
 )
-from storage.recalculation_jobs import Block, Job
+from storage.recalculation_jobs import Block, Reading
 
 _UNANSWERED = CellError(INTERNAL, "The engine gave no answer for this row")
 Told = Callable[[Answers, Sequence[int], Sequence[str]], bool]
@@ -37,6 +37,33 @@ class Kept:
     cached: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done with the cells of a block, by their places in it.
+
+    `unchanged` hold what they should; `run_at` are to be computed; those in `reasons` cannot be, and say
+    why. The rest stay stale, for what they read of this run turned stale behind its back.
+    """
+
+    columns: Mapping[UUID, Values]
+    hashes: pl.Series
+    unchanged: pl.Series
+    run_at: pl.Series
+    reasons: Mapping[int, CellError]
+
+
+def plan_block(job: Reading, block: Block, digest: str) -> Plan:
+    """Decide what is to be done with a block's cells; nothing is computed yet."""
+    columns = {one.column_id: block.sources[one.column_id].values for one in job.sources}
+    hashes = hash_rows(digest, list(columns.values()), len(block.places))
+    stopped, reasons, later = _unready(job, block)
+    ready = ~(stopped | later)
+    if job.wanted.force:
+        return Plan(columns, hashes, pl.Series(dtype=pl.UInt32), ready.arg_true(), reasons)
+    same = (hashes == block.own.hashes).fill_null(value=False) & ready
+    return Plan(columns, hashes, same.arg_true(), (ready & ~same).arg_true(), reasons)
+
+
 @dataclass(slots=True)
 class _Cells:
     """Results one by one, where they do not come as one piece."""
@@ -48,7 +75,7 @@ class _Cells:
 
 
 def visit(
-    job: Job,
+    job: Reading,
     block: Block,
     runner: Runner,
     digest: str,
@@ -59,19 +86,13 @@ def visit(
 ) -> tuple[Computed, bool]:
     """Return the results of a block's cells, and whether computing was stopped before its end."""
     count = len(block.places)
-    columns = {one.column_id: block.sources[one.column_id].values for one in job.sources}
-    hashes = hash_rows(digest, list(columns.values()), count)
-    stopped, reasons, later = _unready(job, block)
-    ready = ~(stopped | later)
-    same = (hashes == block.own.hashes).fill_null(value=False) & ready
-    unchanged = pl.Series(dtype=pl.UInt32) if job.wanted.force else same.arg_true()
-    run_at = ready.arg_true() if job.wanted.force else (ready & ~same).arg_true()
-    if not len(unchanged) and len(run_at) == count and not kept and chunk_rows >= count and told is None:
-        return _whole(block, columns, hashes, runner), False
-    cells = _Cells(errors={place: reasons[place] for place in stopped.arg_true().to_list()})
-    left = _recalled(cells, run_at.to_list(), block.row_nos, hashes, kept or {})
-    ended = _run(cells, left, block, columns, hashes, runner, chunk_rows, told)
-    return _gathered(cells, hashes, unchanged.to_list()), ended
+    plan = plan_block(job, block, digest)
+    if len(plan.run_at) == count and not kept and chunk_rows >= count and told is None:
+        return _whole(block, plan.columns, plan.hashes, runner), False
+    cells = _Cells(errors=dict(plan.reasons))
+    left = _recalled(cells, plan.run_at.to_list(), block.row_nos, plan.hashes, kept or {})
+    ended = _run(cells, left, block, plan.columns, plan.hashes, runner, chunk_rows, told)
+    return _gathered(cells, plan.hashes, plan.unchanged.to_list()), ended
 
 
 def failed_block(block: Block, error: CellError) -> Computed:
@@ -103,7 +124,7 @@ def _whole(block: Block, columns: Mapping[UUID, Values], hashes: pl.Series, runn
     return _gathered(cells, hashes, [])
 
 
-def _unready(job: Job, block: Block) -> tuple[pl.Series, dict[int, CellError], pl.Series]:
+def _unready(job: Reading, block: Block) -> tuple[pl.Series, dict[int, CellError], pl.Series]:
     """Return which cells cannot be computed, for what they read is failed or stale, and why.
 
     The last are those that stay stale: what they read is of this run too, and turned stale behind its back.
@@ -173,14 +194,8 @@ def _run(
     """Run the rows at these places, chunk by chunk; return whether it was stopped."""
     for first in range(0, len(places), chunk_rows):
         some = places[first : first + chunk_rows]
-        at = pl.Series(some, dtype=pl.UInt32)
-        chunk = Chunk(
-            [block.row_nos[place] for place in some],
-            [block.places[place] for place in some],
-            {one: Values(values.encoding, values.series.gather(at)) for one, values in columns.items()},
-        )
         try:
-            for piece in runner.compute(chunk):
+            for piece in runner.compute(chunk_at(block, columns, some)):
                 _take(cells, piece, some)
                 answered = some if piece.rows is None else [some[row] for row in piece.rows]
                 if told is not None and not told(piece, answered, [hashes[place] for place in answered]):
@@ -189,6 +204,16 @@ def _run(
             return True
         _complete(cells, some)
     return False
+
+
+def chunk_at(block: Block, columns: Mapping[UUID, Values], places: Sequence[int]) -> Chunk:
+    """Return the rows at some places of a block, to be computed."""
+    at = pl.Series(places, dtype=pl.UInt32)
+    return Chunk(
+        [block.row_nos[place] for place in places],
+        [block.places[place] for place in places],
+        {one: Values(values.encoding, values.series.gather(at)) for one, values in columns.items()},
+    )
 
 
 def _take(cells: _Cells, piece: Answers, places: Sequence[int]) -> None:

@@ -72,11 +72,14 @@ def test_nothing_to_do_is_said_at_once(client: TestClient, computed: str) -> Non
 
 
 def test_a_dry_run_starts_nothing(client: TestClient, computed: str) -> None:
+    edit(client, computed, 0, "other")
     before = client.get(f"{computed}/operations").json()
     answer = ask(client, computed, statuses=[], dry_run=True)
     assert answer.status_code == 200
-    (column,) = answer.json()["columns"]
-    assert (answer.json()["cell_count"], column["title"], column["cell_count"]) == (3, "Same", 3)
+    told = answer.json()
+    (column,) = told["columns"]
+    assert (told["cell_count"], told["cached_count"], told["unknown_count"]) == (3, 2, 0)
+    assert (column["title"], column["cell_count"], column["cached_count"]) == ("Same", 3, 2)
     assert column["estimated_seconds"] > 0
     assert client.get(f"{computed}/operations").json() == before
 

@@ -11,6 +11,9 @@ from storage.domain.model_results import ModelResult
 from storage.engine.catalog import Connection
 from storage.engine.schema import model_results as table
 
+# a statement takes only so many parameters
+_MOST_IN = 1_000
+
 
 def select_results(
     connection: Connection, workspace_id: int, keys: Sequence[bytes], *, operation_no: int | None
@@ -21,6 +24,16 @@ def select_results(
         where &= table.c.operation_no == operation_no
     found = connection.execute(sa.select(table.c.key, table.c.content).where(where))
     return [ModelResult(row.key, *json.loads(zlib.decompress(row.content))) for row in found]
+
+
+def select_known(connection: Connection, workspace_id: int, keys: Sequence[bytes]) -> set[bytes]:
+    """Return which of these keys a workspace knows a result of."""
+    found: set[bytes] = set()
+    for first in range(0, len(keys), _MOST_IN):
+        some = list(keys[first : first + _MOST_IN])
+        where = (table.c.workspace_id == workspace_id) & table.c.key.in_(some)
+        found.update(connection.execute(sa.select(table.c.key).where(where)).scalars())
+    return found
 
 
 def insert_results(

@@ -46,7 +46,7 @@ def computed(workspace: Any, column: Column, *rows: tuple[Any, Any]) -> tuple[li
         range(len(rows)),
         {one: values_of([row[at] for row in rows]) for at, one in enumerate(TITLES.values())},
     )
-    context = RunContext(workspace, workspace, cast("Any", None), column)
+    context = RunContext(workspace, workspace, column, operation=cast("Any", None))
     with KIND.open(context) as runner:
         (answers,) = runner.compute(chunk)
     return to_list(answers.values), {at: error.code for at, error in answers.errors.items()}
