@@ -1,9 +1,11 @@
 """Bodies: read within a size and an idle time, before anything looks inside."""
 
 import asyncio
+from collections.abc import Generator
+from typing import Any, cast
 
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import Receive
+from starlette.types import Message, Receive
 
 from api.errors import BodyTimeout
 from storage.domain.errors import PayloadTooLarge
@@ -38,8 +40,7 @@ async def receive_body(receive: Receive, declared: str, max_bytes: int, idle_s: 
     more = True
     while more:
         try:
-            async with asyncio.timeout(idle_s):
-                message = await receive()
+            message = await _receive_within(receive, idle_s)
         except TimeoutError as error:
             raise BodyTimeout(f"No byte of the body came for {idle_s:.0f} seconds") from error
         if message["type"] == "http.disconnect":
@@ -51,3 +52,39 @@ async def receive_body(receive: Receive, declared: str, max_bytes: int, idle_s: 
             raise PayloadTooLarge(f"The body is over {max_bytes} bytes")
         chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _receive_within(receive: Receive, idle_s: float) -> Message:
+    """Receive a message; one that is there already, as a small body is, pays for no timer.
+
+    Raises:
+        TimeoutError: none came in time.
+    """
+    steps = receive().__await__()
+    try:
+        awaited = next(steps)
+    except StopIteration as there:
+        return cast("Message", there.value)
+    async with asyncio.timeout(idle_s):
+        return await _Rest(steps, awaited)
+
+
+class _Rest:
+    """What is left to do of an awaitable that was begun by hand and waits for something."""
+
+    def __init__(self, steps: Generator[Any, Any, Message], awaited: object) -> None:
+        self._steps = steps
+        self._awaited = awaited
+
+    def __await__(self) -> Generator[Any, Any, Message]:
+        awaited = self._awaited
+        while True:
+            try:
+                try:
+                    yield awaited
+                except BaseException as error:  # noqa: BLE001 - a cancellation is for the awaitable to see
+                    awaited = self._steps.throw(error)
+                else:
+                    awaited = next(self._steps)
+            except StopIteration as end:
+                return cast("Message", end.value)

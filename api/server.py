@@ -54,6 +54,8 @@ def serve(settings: Settings, fd: int) -> None:
         lifespan="on",
         access_log=False,
         server_header=False,
+        # nothing here asks where a call came from
+        proxy_headers=False,
         log_config=config,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=SHUTDOWN_S,
