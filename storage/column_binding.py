@@ -1,6 +1,7 @@
 """The configuration of a column, checked and bound to the columns that it names."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -8,8 +9,9 @@ from uuid import UUID
 from storage.domain.column_types import bind_config, find_disagreement
 from storage.domain.column_types.binding import Binder, CodeReads, Edge
 from storage.domain.column_types.code import LANGUAGES, PYTHON
+from storage.domain.column_types.llm import schema_in
 from storage.domain.columns import Column
-from storage.domain.errors import DependencyCycle, InvalidConfig
+from storage.domain.errors import DependencyCycle, InvalidConfig, Unguarded
 from storage.domain.graph import find_cycle
 from storage.domain.keys import Principal
 from storage.engine.catalog import Connection
@@ -20,7 +22,7 @@ from storage.engine.rows.column_edges import (
     select_places,
     select_sources,
 )
-from storage.sandbox import read_code
+from storage.sandbox import read_code, schema_of
 from storage.store import Store
 
 Given = Mapping[str, Any]
@@ -40,14 +42,25 @@ def read_before(store: Store, who: Principal, kind: str, config: Given) -> CodeR
     """Find what the code of a configuration reads, before a transaction is opened: it may take a moment.
 
     Raises:
-        InvalidConfig: the code does not parse.
+        InvalidConfig: the code does not parse, or a response format holds no JSON schema.
         Unavailable: no worker became free.
     """
+    if kind == "llm":
+        _check_format(store, who, config.get("response_format"))
     code = config.get("code")
     if kind != "code" or not isinstance(code, str):
         return None
     language = config.get("language", PYTHON)
     return read_code(store, who, language, code) if language in LANGUAGES else None
+
+
+def _check_format(store: Store, who: Principal, given: Any) -> None:
+    schema = schema_in(given) if isinstance(given, dict) else None
+    if schema is None:
+        return
+    # where there is no sandbox, the run finds out
+    with suppress(Unguarded):
+        schema_of(store, who, schema).inspect()
 
 
 def bind(

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
+from typing import Any
 
 from storage.domain.column_types.binding import CodeReads
 from storage.domain.column_types.code import JAVASCRIPT as IN_JAVASCRIPT
@@ -15,20 +16,23 @@ from storage.domain.findings import Finding, ok, warning
 from storage.domain.keys import Principal
 from storage.domain.walls import Wall, fallen
 from storage.engine.sandbox.code import Evaluated, Evaluation, SandboxedCode
-from storage.engine.sandbox.kinds import JAVASCRIPT, JINJA2, JINJA2_ROWS, PYTHON, SQL, Kind
+from storage.engine.sandbox.kinds import JAVASCRIPT, JINJA2, JINJA2_ROWS, JSON_SCHEMA, PYTHON, SQL, Kind
 from storage.engine.sandbox.pool import Pool
+from storage.engine.sandbox.schemas import SandboxedSchema
 from storage.engine.sandbox.templates import SandboxedJinja2
 from storage.store import Store
 
 __all__ = [
     "Evaluated",
     "Evaluation",
+    "SandboxedSchema",
     "check_sandbox",
     "code_of",
     "engine_of",
     "jinja2_of",
     "jinja2_rows_of",
     "read_code",
+    "schema_of",
     "walls",
 ]
 
@@ -47,6 +51,11 @@ def jinja2_of(store: Store, who: Principal) -> SandboxedJinja2:
 def code_of(store: Store, who: Principal, language: str) -> SandboxedCode:
     """Return the evaluator of a language for the caller's workspace; its process starts when it is asked."""
     return SandboxedCode(store.sandbox, _KINDS[language], who.workspace_id, batch_rows=_BATCH_ROWS[language])
+
+
+def schema_of(store: Store, who: Principal, schema: Mapping[str, Any]) -> SandboxedSchema:
+    """Return a JSON schema that values are held against; no process is started before it is asked."""
+    return SandboxedSchema(store.sandbox, who.workspace_id, schema)
 
 
 @contextmanager
@@ -123,6 +132,7 @@ def check_sandbox() -> list[Finding]:
         ok("sandbox", f"walls that stand: {standing}"),
         *(_missing(wall, "") for wall in found if not wall.stands),
         *(_check_engine(name) for name in (IN_PYTHON, IN_JAVASCRIPT, IN_SQL)),
+        *_check_schemas(),
     ]
 
 
@@ -134,6 +144,15 @@ def _check_engine(language: str) -> Finding:
     return warning(
         "sandbox", f"{language} columns: {reasons}", f"{language} columns are refused; others work."
     )
+
+
+def _check_schemas() -> Iterator[Finding]:
+    missing = fallen(walls(JSON_SCHEMA))
+    if missing:
+        reasons = "; ".join(f"{wall.name}: {wall.detail}" for wall in missing)
+        yield warning(
+            "sandbox", f"JSON schemas: {reasons}", "Schemas with references are refused; others work."
+        )
 
 
 def _missing(wall: Wall, consequence: str) -> Finding:

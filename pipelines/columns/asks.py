@@ -1,5 +1,6 @@
 """One computation by a model: what is asked, how its answer is read, and one attempt to mend an answer."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -7,13 +8,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Protocol
 
-from jsonschema_rs import RegexOptions, ValidationError, validator_for
 from pydantic_core import from_json
 
 from pipelines.providers.caller import Answered, Caller, CallFailed
 from pipelines.providers.protocol import PARTIAL
 from storage.domain.calls.shapes import Usage
-from storage.domain.errors import InvalidConfig
 from storage.domain.model_calls import Metrics, PromptUse
 from storage.domain.results import CellError
 from storage.prices import price_of
@@ -29,10 +28,19 @@ class Misfit(Exception):
     """An answer that is not what was asked for; the message says why, for the model to read."""
 
 
+class Unjudged(Exception):
+    """Whether an answer is what was asked for cannot be told; `error` says why."""
+
+    def __init__(self, error: CellError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
 class Reading(Protocol):
     """How an answer becomes a value; `spelled` tells it from others.
 
-    `mends`: an answer that gives none is asked for once more.
+    `mends`: an answer that gives none is asked for once more. `slow`: it may take longer than an event loop
+    can wait. `given_up`: why nothing more is to be asked.
     """
 
     @property
@@ -41,11 +49,18 @@ class Reading(Protocol):
     @property
     def mends(self) -> bool: ...
 
+    @property
+    def slow(self) -> bool: ...
+
+    @property
+    def given_up(self) -> CellError | None: ...
+
     def read(self, answered: Answered) -> Any:
         """Return the value.
 
         Raises:
             Misfit: the answer gives none.
+            Unjudged: that cannot be told.
         """
 
 
@@ -55,6 +70,8 @@ class Words:
 
     parse: bool = False
     mends: bool = False
+    slow: bool = False
+    given_up: CellError | None = None
 
     @property
     def spelled(self) -> str:
@@ -65,55 +82,25 @@ class Words:
             return {"content": answered.text, "tool_calls": answered.tool_calls}
         if self.parse:
             try:
-                return _json(answered.text)
+                return json_of(answered.text)
             except Misfit:
                 return answered.text
         return answered.text
-
-
-class Fitting:
-    """A JSON value that fits a schema; no schema: any."""
-
-    mends = True
-
-    def __init__(self, schema: Mapping[str, Any] | None) -> None:
-        """Compile a schema.
-
-        Raises:
-            InvalidConfig: it is no JSON schema, or refers to what lies elsewhere.
-        """
-        self.spelled = json.dumps(["fitting", schema], sort_keys=True)
-        try:
-            # nothing is fetched, and no pattern backtracks
-            self._validator = (
-                None
-                if schema is None
-                else validator_for(dict(schema), offline=True, pattern_options=RegexOptions())
-            )
-        except (ValidationError, ValueError) as error:
-            reason = str(error).split("\n")[0]
-            raise InvalidConfig(f"config.response_format: is no JSON schema: {reason[:300]}") from error
-
-    def read(self, answered: Answered) -> Any:
-        value = _json(answered.text)
-        if self._validator is not None:
-            for error in self._validator.iter_errors(value):
-                where = "".join(f"[{part!r}]" for part in error.instance_path)
-                raise Misfit(f"it does not fit the schema at {where or 'the top'}: {error.message[:300]}")
-        return value
 
 
 class Verdicts:
     """One verdict on a statement, or one on each of several, by statement."""
 
     mends = True
+    slow = False
+    given_up: CellError | None = None
 
     def __init__(self, statements: Sequence[str], *, several: bool) -> None:
         self._statements, self._several = tuple(statements), several
         self.spelled = json.dumps(["verdicts", several])
 
     def read(self, answered: Answered) -> Any:
-        value = _json(answered.text)
+        value = json_of(answered.text)
         found = value.get("verdicts") if isinstance(value, dict) else None
         count = len(self._statements)
         if not isinstance(found, list) or len(found) != count or any(type(one) is not bool for one in found):
@@ -158,23 +145,32 @@ class Outcome:
 
 async def compute(caller: Caller, ask: Ask) -> Outcome:
     """Ask; an answer that does not fit is shown to the model once, with the reason."""
-    spent = Metrics()
+    reading, spent = ask.reading, Metrics()
+    if reading.given_up is not None:
+        return Outcome(None, spent, reading.given_up)
+    tries = 2 if reading.mends else 1
+    arguments = ask.arguments
     try:
-        answered = await caller.call(ask.arguments, ask.prompt)
-        spent = answered.metrics
-        try:
-            return Outcome(ask.reading.read(answered), spent)
-        except Misfit as misfit:
-            if not ask.reading.mends:
-                return Outcome(None, spent, CellError(PARTIAL, f"The answer cannot be used: {misfit}"))
-            second = await caller.call(mended(ask.arguments, answered.text, str(misfit)), ask.prompt)
-        spent += second.metrics
-        return Outcome(ask.reading.read(second), spent)
-    except Misfit as misfit:
-        return Outcome(None, spent, CellError(PARTIAL, f"The answer cannot be used, also mended: {misfit}"))
+        for tried in range(1, tries + 1):
+            answered = await caller.call(arguments, ask.prompt)
+            spent += answered.metrics
+            try:
+                return Outcome(await _read(reading, answered), spent)
+            except Misfit as misfit:
+                problem = str(misfit)
+                if tried < tries:
+                    arguments = mended(arguments, answered.text, problem)
+    except Unjudged as unjudged:
+        return Outcome(None, spent, unjudged.error)
     except CallFailed as failed:
         error = CellError(failed.failure.error_type, failed.failure.message)
         return Outcome(None, spent + failed.metrics, error)
+    also = ", also mended" if tries > 1 else ""
+    return Outcome(None, spent, CellError(PARTIAL, f"The answer cannot be used{also}: {problem}"))
+
+
+async def _read(reading: Reading, answered: Answered) -> Any:
+    return await asyncio.to_thread(reading.read, answered) if reading.slow else reading.read(answered)
 
 
 def mended(arguments: Mapping[str, Any], text: str, reason: str) -> dict[str, Any]:
@@ -198,7 +194,12 @@ def with_schema(provider: str, arguments: Mapping[str, Any], wrapper: Mapping[st
     return {**arguments, "system": system}
 
 
-def _json(text: str) -> Any:
+def json_of(text: str) -> Any:
+    """Read an answer that is to be JSON, also one in a fence.
+
+    Raises:
+        Misfit: it is none.
+    """
     fenced = _FENCED.fullmatch(text)
     try:
         return from_json(fenced[1] if fenced else text.strip(), allow_inf_nan=False)

@@ -9,7 +9,8 @@ from uuid import UUID
 from pydantic_core import from_json
 
 from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared
-from pipelines.columns.asks import REVISION, Ask, Fitting, Reading, Verdicts, Words, with_schema
+from pipelines.columns.asks import REVISION, Ask, Reading, Verdicts, Words, with_schema
+from pipelines.columns.fitting import Fitting
 from pipelines.columns.models import Model, line_of, shares
 from pipelines.columns.protocol import ColumnContext, Keys, RunContext, Runner, RunnerKind
 from pipelines.columns.templates import Renderer, opened_renderer
@@ -44,7 +45,7 @@ def _prepared(context: ColumnContext) -> Iterator[Prepared]:
         yield Prepared(model, _Assertion(model, context.column).prepare, shares=shared)
         return
     texts = [Text(f"config.{key}", config[key], F_STRING) for key in ("system", "prompt") if key in config]
-    wrapper, reading = format_of(config.get("response_format"))
+    wrapper, reading = format_of(config.get("response_format"), context)
     with opened_renderer(context.store, context.who, texts) as renderer:
         asked = _Prompt(model, renderer, reading, wrapper, _variables(context.column))
         yield Prepared(model, asked.prepare, shares=shared)
@@ -56,7 +57,9 @@ def _keys(context: ColumnContext) -> Iterator[Keys]:
         yield asked.keys
 
 
-def format_of(given: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None, Reading]:
+def format_of(
+    given: Mapping[str, Any] | None, context: ColumnContext
+) -> tuple[Mapping[str, Any] | None, Reading]:
     """Return a response format in the wrapper of OpenAI, and how its answers are read.
 
     Raises:
@@ -66,15 +69,15 @@ def format_of(given: Mapping[str, Any] | None) -> tuple[Mapping[str, Any] | None
         case None | {"type": "text"}:
             return None, Words()
         case {"type": "json_object"}:
-            return given, Fitting(None)
+            return given, Fitting(None, context)
         case {"type": "json_schema", "json_schema": {"schema": dict(schema), **rest}}:
             return {
                 "type": "json_schema",
                 "json_schema": {"name": "answer", **rest, "schema": schema},
-            }, Fitting(schema)
+            }, Fitting(schema, context)
         case {"type": "json_schema", "schema": dict(schema)}:
-            return _wrapped(schema), Fitting(schema)
-    return _wrapped(given), Fitting(given)
+            return _wrapped(schema), Fitting(schema, context)
+    return _wrapped(given), Fitting(given, context)
 
 
 def _wrapped(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pipelines.providers.protocol import (
@@ -36,7 +36,7 @@ _FAILURES: Mapping[str, tuple[str, str, bool]] = {
     "malformed": (PARTIAL, "The answer is no JSON: cut off or malformed", True),
 }
 _WAIT_S = 0.01
-_DEEPEST, _MOST_ITEMS = 6, 100
+_DEEPEST, _MOST_ITEMS, _MOST_VALUES = 6, 100, 10_000
 
 
 def _first_word(text: str) -> str:
@@ -118,7 +118,7 @@ def _seconds(text: str) -> float:
 
 def _fitting(schema: Any, text: str) -> str:
     try:
-        return json.dumps(made(schema, text), ensure_ascii=False)
+        return json.dumps(_made(schema, text, 0, iter(range(_MOST_VALUES))), ensure_ascii=False)
     except (TypeError, ValueError, LookupError, AttributeError):
         raise ProviderFailure(ERROR, "The stub does not understand the JSON schema") from None
 
@@ -132,8 +132,14 @@ def _schema(arguments: Mapping[str, Any]) -> Any:
     return None
 
 
-def made(schema: Any, text: str, depth: int = 0) -> Any:
-    """Make a value that fits the plain parts of a JSON schema: the first that is given, else the least."""
+def _made(schema: Any, text: str, depth: int, ration: Iterator[int]) -> Any:
+    """Make a value that fits the plain parts of a JSON schema: the first that is given, else the least.
+
+    Raises:
+        ValueError: it would hold more values than the ration allows.
+    """
+    if next(ration, None) is None:
+        raise ValueError("too many values")
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return text
     if "const" in schema:
@@ -142,25 +148,26 @@ def made(schema: Any, text: str, depth: int = 0) -> Any:
         return schema["enum"][0]
     for name in ("anyOf", "oneOf", "allOf"):
         if schema.get(name):
-            return made(schema[name][0], text, depth + 1)
+            return _made(schema[name][0], text, depth + 1, ration)
     kind = schema.get("type")
     make = _MADE.get(kind[0] if isinstance(kind, list) and kind else str(kind))
-    return text[: schema.get("maxLength", len(text))] if make is None else make(schema, text, depth + 1)
+    return (
+        text[: schema.get("maxLength", len(text))] if make is None else make(schema, text, depth + 1, ration)
+    )
 
 
-def _made_object(schema: Mapping[str, Any], text: str, depth: int) -> Any:
+def _made_object(schema: Mapping[str, Any], text: str, depth: int, ration: Iterator[int]) -> Any:
     properties = schema.get("properties") or {}
     names = schema.get("required") or list(properties)
-    return {name: made(properties.get(name, {}), text, depth) for name in names}
+    return {name: _made(properties.get(name, {}), text, depth, ration) for name in names}
 
 
-def _made_array(schema: Mapping[str, Any], text: str, depth: int) -> Any:
-    return [
-        made(schema.get("items", {}), text, depth) for _ in range(min(schema.get("minItems", 1), _MOST_ITEMS))
-    ]
+def _made_array(schema: Mapping[str, Any], text: str, depth: int, ration: Iterator[int]) -> Any:
+    count = min(schema.get("minItems", 1), _MOST_ITEMS)
+    return [_made(schema.get("items", {}), text, depth, ration) for _ in range(count)]
 
 
-_MADE: Mapping[str, Callable[[Mapping[str, Any], str, int], Any]] = {
+_MADE: Mapping[str, Callable[[Mapping[str, Any], str, int, Iterator[int]], Any]] = {
     "object": _made_object,
     "array": _made_array,
     "integer": lambda schema, *_: int(schema.get("minimum", 0)),

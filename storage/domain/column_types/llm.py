@@ -1,5 +1,6 @@
 """llm: a prompt written in the column itself, or an assertion about another column."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from storage.domain.column_types.binding import (
@@ -65,6 +66,18 @@ def _bind_assertion(config: dict[str, Any], binder: Binder) -> dict[str, Any]:
     if "prompt_source" in config:
         bound["prompt_source"] = binder.source(config["prompt_source"], "prompt_source")
     return bound
+
+
+def schema_in(response_format: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the JSON schema of a response format, bare or in its provider's wrapper; None: it has none."""
+    match response_format:
+        case {"type": "text" | "json_object"}:
+            return None
+        case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
+            return schema
+        case {"type": "json_schema", "schema": dict(schema)}:
+            return schema
+    return response_format
 
 
 TYPE = ColumnType(SCHEMA, bind)

@@ -25,6 +25,15 @@ class Kind:
 
 
 JINJA2 = Kind("jinja2", "storage.engine.sandbox.inside.jinja2", requires=("minijinja",))
+# an answer of a model is held against its schema in microseconds, or the schema is made to take for ever
+JSON_SCHEMA = Kind(
+    "json schema",
+    "storage.engine.sandbox.inside.json_schema",
+    requires=("jsonschema_rs",),
+    cpu_s=120,
+    wall_s=2.0,
+    requests=100_000,
+)
 
 
 def _of_rows(language: str, *requires: str, memory_mb: int = 512) -> Kind:

@@ -8,6 +8,7 @@ import pytest
 from pipelines.columns.protocol import RunContext
 from pipelines.columns.registry import RUNNERS
 from pipelines.recalculation import recalculate
+from storage.domain.errors import InvalidConfig
 from storage.domain.keys import Principal
 from storage.domain.prompts import Publication
 from storage.operations import settle_ended_run
@@ -207,9 +208,58 @@ def test_marks_and_schemas_that_make_no_sense_fail_cells_and_no_run(bench: Bench
     engine = {**ECHO, "parameters": parameters}
     answered(bench, "B", "prompt_template", inline_template=text, engine=engine, **mapped)
     assert bench.errors("B") == ["PROVIDER_ERROR"] * 3
-    bad = {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}
-    answered(bench, "C", "llm", prompt="{Question}", engine=ECHO, response_format=bad)
-    assert bench.errors("C") == ["invalid_config"] * 3
+
+
+def test_a_response_format_that_is_no_schema_is_not_saved(bench: Bench) -> None:
+    for bad, why in (
+        ({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/schema"}}}, "not present"),
+        ({"type": "json_schema", "json_schema": {"schema": {"type": "strin"}}}, "strin"),
+        ({"type": "string", "pattern": "(?=x)"}, "regex"),
+    ):
+        with pytest.raises(InvalidConfig, match=f"config.response_format: is no JSON schema: .*{why}"):
+            bench.add("C", "llm", prompt="{Question}", engine=ECHO, response_format=bad)
+
+
+def test_a_schema_that_asks_for_a_million_values_fails_its_cells(bench: Bench) -> None:
+    wide: dict[str, Any] = {"type": "integer"}
+    for _ in range(5):
+        wide = {"type": "array", "minItems": 100, "items": wide}
+    answered(bench, "A", "llm", prompt="{Question}", engine=ECHO, response_format=wide)
+    assert bench.errors("A") == ["PROVIDER_ERROR"] * 3
+
+
+def test_a_schema_may_refer_to_its_own_parts(bench: Bench) -> None:
+    tree = {
+        "$ref": "#/$defs/tree",
+        "$defs": {
+            "tree": {"type": "object", "properties": {"l": {"$ref": "#/$defs/tree"}}, "required": ["v"]}
+        },
+    }
+    bench.edit("Question", 0, '[[stub:answer {"v": 1, "l": {"v": 2}}]]')
+    bench.edit("Question", 1, '[[stub:answer {"v": 1, "l": {}}]]')
+    answered(bench, "A", "llm", prompt="{Question}", engine=ECHO, response_format=tree)
+    assert bench.values("A")[0] == {"v": 1, "l": {"v": 2}}
+    # neither fits the answer to the second, also mended, nor that to the third, which is a word
+    assert bench.statuses("A") == ["completed", "failed", "failed"]
+    assert bench.errors("A")[1:] == ["PROVIDER_PARTIAL_RESPONSE"] * 2
+    assert "it does not fit the schema" in (bench.cells("A")[1].state.error_message or "")
+
+
+def test_a_schema_that_takes_for_ever_holds_no_run(bench: Bench) -> None:
+    parts: dict[str, Any] = {
+        f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}, {"$ref": f"#/$defs/a{n + 1}"}]} for n in range(40)
+    }
+    endless = {"$ref": "#/$defs/a0", "$defs": {**parts, "a40": {"type": "string"}}}
+    rows = [[f'[[stub:answer "{n}"]]'] for n in range(9)]
+    narrow = replace(bench.store, settings=replace(bench.store.settings, model_calls=1))
+    sheet = Bench(narrow, bench.who, ["Question"], rows)
+    answered(sheet, "A", "llm", prompt="{Question}", engine=ECHO, response_format=endless)
+    errors = sheet.errors("A")
+    # those that were under way together may all meet it
+    assert 3 <= errors.count("timeout") <= 4
+    assert errors[4:] == ["not_tried"] * 5
+    # what could not be judged is not asked for: no call was made
+    assert sheet.cells("A")[8].state.request_metrics["request_count"] == 0  # type: ignore[index]
 
 
 def test_a_later_attempt_takes_the_version_that_the_first_one_found(
