@@ -15,7 +15,7 @@ from storage import operations
 from storage.domain.errors import PromptlakeError
 from storage.domain.operations import QUEUED, Operation
 from storage.leases import LeaseRefused, held_lease
-from storage.log_pace import ASK_LEASE, much_bytes, waiting_bytes
+from storage.log_pace import ASK_LEASE, needs_flush_now
 from storage.settings import Settings
 from storage.store import Store
 
@@ -110,9 +110,7 @@ class Runs:
 
     def _flush(self) -> None:
         try:
-            if waiting_bytes(self._store) >= much_bytes(self._settings) and worker_is_reachable(
-                self._settings
-            ):
+            if needs_flush_now(self._store) and worker_is_reachable(self._settings):
                 self._launch_flush()
         except LeaseRefused:  # another process of the API is asking
             pass

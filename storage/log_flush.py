@@ -27,6 +27,7 @@ from storage.engine.rows.log_segments import (
     flushed_through,
     forget_retired,
     insert_segments,
+    is_lease_held,
     last_published_us,
     last_tail_id,
     mark_published,
@@ -46,9 +47,10 @@ from storage.engine.rows.log_segments import (
 from storage.engine.rows.log_tail import TailRow, forget_idempotency_keys
 from storage.engine.rows.workspaces import select_workspaces
 from storage.leases import LeaseRefused, held_lease, renew_lease
+from storage.log_pace import FLUSH_LEASE
 from storage.store import Store
 
-FLUSH_LEASE, VIEWS_LEASE = "flush", "views"
+VIEWS_LEASE = "views"
 MAX_SEGMENT_ROWS = 65_536
 MAX_SCORE_ROWS = 500_000
 TRIM_ROWS = 512
@@ -93,13 +95,16 @@ class LogRows:
 
 def flush_plan(store: Store) -> FlushPlan:
     """Say whether a flush or a publication is due now."""
+    now_us = to_us(store.now())
     with store.logs.read() as connection:
         tail = read_tail_state(connection)
+        at_work = is_lease_held(connection, FLUSH_LEASE, now_us)
     return plan_flush(
         tail,
-        now_us=to_us(store.now()),
+        now_us=now_us,
         flush_bytes=store.settings.flush_bytes,
         flush_after_s=store.settings.flush_after_s,
+        at_work=at_work,
     )
 
 

@@ -17,8 +17,9 @@ from storage.engine.rows.log_salvage import (
 from storage.engine.rows.log_segments import LOGS, SCORES, ScoreRow, Segment
 from storage.leases import held_lease
 from storage.log_compaction import COMPACTION_LEASE
-from storage.log_flush import FLUSH_LEASE, publish_views
+from storage.log_flush import publish_views
 from storage.log_index import INDEX_LEASE
+from storage.log_pace import FLUSH_LEASE
 from storage.store import Store
 
 

@@ -28,3 +28,10 @@ def test_an_empty_tail_is_not_flushed_but_views_behind_are_published() -> None:
 
 def test_a_clock_that_went_back_does_not_flush() -> None:
     assert due(TailState(1, 10**12), 0) == (False, False)
+
+
+def test_nothing_is_due_while_another_flush_holds_the_tail() -> None:
+    tail = TailState(10**9, 0, views_behind=True)
+    plan = plan_flush(tail, now_us=10**12, flush_bytes=1, flush_after_s=1, at_work=True)
+    assert not plan.due
+    assert "another flush" in plan.reason

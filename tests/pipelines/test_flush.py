@@ -1,13 +1,15 @@
 """A flush that finds much stays and looks again, so that the tail stays small under load."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from pipelines import flush
+from storage.leases import held_lease
 from storage.log_flush import flush_logs
-from storage.log_pace import waiting_bytes
+from storage.log_pace import FLUSH_LEASE, needs_flush_now, waiting_bytes
 from storage.store import Store
 from tests.logs import add_logs
 
@@ -57,3 +59,21 @@ def test_it_does_not_stay_for_ever(busy: Store, monkeypatch: pytest.MonkeyPatch)
     found = counting(busy, monkeypatch, [9, 9, 9])
     flush.run_flush(busy)
     assert len(found) == 1
+
+
+def test_a_flush_is_asked_for_when_much_waits_and_nobody_is_at_it(busy: Store) -> None:
+    add_logs(busy, 1)
+    assert not needs_flush_now(busy)
+    add_logs(busy, 5)
+    assert needs_flush_now(busy)
+    assert flush.due_flush(busy).due
+    with held_lease(busy, FLUSH_LEASE):
+        assert not needs_flush_now(busy)
+        assert not flush.due_flush(busy).due
+    now = busy.now
+    with held_lease(busy, FLUSH_LEASE):
+        later = replace(busy, now=lambda: now() + timedelta(seconds=61))
+        # one that was killed holds it no longer than that
+        assert needs_flush_now(later)
+    flush.run_flush(busy)
+    assert not needs_flush_now(busy)

@@ -238,6 +238,11 @@ def take_lease(connection: Connection, name: str, owner: str, *, now_us: int, un
     return taken is None
 
 
+def is_lease_held(connection: Connection, name: str, now_us: int) -> bool:
+    where = (log_leases.c.name == name) & (log_leases.c.until_us > now_us)
+    return connection.execute(sa.select(log_leases.c.owner).where(where)).first() is not None
+
+
 def release_lease(connection: Connection, name: str, owner: str) -> None:
     where = (log_leases.c.name == name) & (log_leases.c.owner == owner)
     connection.execute(log_leases.update().where(where).values(until_us=0))
