@@ -200,10 +200,16 @@ def _rewrite(store: Store, owner: str, state: _State, work: Work) -> list[Segmen
         now_us=to_us(store.now()),
     )
     new = [made] if made else []
-    # named with its file, so that no search has to read a large file without it
-    companions = make_companions(store, made) if made and made.bytes >= INDEX_FROM_BYTES else ()
-    _replace(store, owner, work.old, new, patches, companions)
+    _replace(store, owner, work.old, new, patches, _companions(store, made))
     return new
+
+
+def _companions(store: Store, made: Segment | None) -> Sequence[Companion]:
+    """Make what is named with a file, so that no search has to read a large one without its index."""
+    if made is None or made.bytes < INDEX_FROM_BYTES:
+        return ()
+    with store.data.discarding(made.key):
+        return make_companions(store, made)
 
 
 def _replace(

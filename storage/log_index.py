@@ -99,10 +99,11 @@ def make_companions(store: Store, segment: Segment) -> tuple[Companion, Companio
         return f"{FOLDER}/{segment.workspace_id}/index/{kind}-{segment.id.hex}-{store.new_id().hex}.parquet"
 
     words, values = key(WORDS), key(VALUES)
-    return (
-        Companion(segment.id, WORDS, words, write_words(store.data, segment.key, words)),
-        Companion(segment.id, VALUES, values, write_values(store.data, segment.key, values)),
-    )
+    with store.data.discarding(words, values):
+        return (
+            Companion(segment.id, WORDS, words, write_words(store.data, segment.key, words)),
+            Companion(segment.id, VALUES, values, write_values(store.data, segment.key, values)),
+        )
 
 
 def forget_broken_index(store: Store) -> int:

@@ -58,6 +58,16 @@ class DataRoot:
                 # a file system without links, or one with too many of them
                 shutil.copyfile(self.path(key), path)
 
+    @contextmanager
+    def discarding(self, *keys: str) -> Iterator[None]:
+        """Remove files that nothing names yet if the block fails, so that a full disk is not made fuller."""
+        try:
+            yield
+        except BaseException:
+            for key in keys:
+                self.remove(key)
+            raise
+
     def remove(self, key: str) -> None:
         with suppress(FileNotFoundError):
             self.path(key).unlink()

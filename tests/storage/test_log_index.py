@@ -3,12 +3,14 @@
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from storage.domain.errors import Unavailable
 from storage.domain.transcripts import input_text, messages_of, output_text
 from storage.domain.words import holds_words, query_words
 from storage.engine.log_sql import duck
@@ -154,6 +156,32 @@ def test_a_large_file_is_indexed_before_it_takes_the_place_of_others(
     assert count_unindexed(store, from_bytes=0) == 0
     assert found(store, "eight") == [1, 2, 3, 4]
     assert counted(store, "engine") == {"gpt-4o": 4}
+
+
+@pytest.mark.parametrize("written_before", [1, 2])
+def test_a_disk_that_is_full_while_it_is_indexed_leaves_the_old_files_and_no_new_ones(
+    store: Store, monkeypatch: pytest.MonkeyPatch, written_before: int
+) -> None:
+    monkeypatch.setattr("storage.domain.log_compaction.MERGE_FILES", 2)
+    monkeypatch.setattr("storage.log_compaction.INDEX_FROM_BYTES", 0)
+    for _ in range(2):
+        add_logs(store, 2)
+        flush_logs(store)
+    before = set(store.data.path("logs").rglob("*.parquet"))
+    left = [written_before]
+
+    def sync(_path: Path) -> None:
+        if not left[0]:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+
+    with monkeypatch.context() as patch:
+        patch.setattr("storage.engine.data_root.sync_file", sync)
+        with pytest.raises(Unavailable):
+            compact_logs(store)
+    assert set(store.data.path("logs").rglob("*.parquet")) == before
+    assert compact_logs(store).files_after == 1
+    assert found(store, "eight") == [1, 2, 3, 4]
 
 
 def test_in_a_burst_a_file_waits_for_compaction_and_then_for_its_patience(
