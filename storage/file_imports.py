@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 from storage.domain.file_imports import find_file_format
 from storage.domain.imports import Imported, ImportTarget, file_name_of
 from storage.domain.operations import Operation
 from storage.domain.uploads import upload_of
 from storage.engine.csv_import import csv_tables
+from storage.engine.csv_stretches import count_stretches, write_stretches
 from storage.engine.json_import import json_batches
 from storage.engine.read_ahead import read_ahead
 from storage.engine.segment_sink import SegmentSink
@@ -30,20 +32,31 @@ def write_file(store: Store, operation: Operation, target: ImportTarget, report:
     """
     path = get_upload_path(store, upload_of(operation.spec["upload"]))
     with SegmentSink(store.data, target.sheet_id, store.new_id) as sink:
-        if find_file_format(file_name_of(operation)) == "csv":
-            with csv_tables(path) as table_file, closing(read_ahead(table_file)) as tables:
-                for table in tables:
-                    sink.write(table.num_rows, table.columns, ["text"] * table.num_columns)
-                    report(table_file.offset / table_file.size, sink.rows)
-                titles = table_file.titles
-        else:
-            with json_batches(path) as json_file, closing(read_ahead(json_file)) as batches:
-                for batch in batches:
-                    sink.write(batch.rows, batch.arrays, batch.encodings)
-                    report(json_file.offset / json_file.size, sink.rows)
-                titles = json_file.titles
+        write = _write_csv if find_file_format(file_name_of(operation)) == "csv" else _write_json
+        titles = write(path, sink, report)
     message = f"{sink.rows} rows imported from {file_name_of(operation)}"
     return Imported(titles, sink.rows, tuple(sink.segments), message)
+
+
+def _write_csv(path: Path, sink: SegmentSink, report: Report) -> tuple[str, ...]:
+    with csv_tables(path) as file:
+        count = count_stretches(file)
+        if count > 1:
+            write_stretches(file, sink, count, lambda read, rows: report(read / file.size, rows))
+            return file.titles
+        with closing(read_ahead(file)) as tables:
+            for table in tables:
+                sink.write(table.num_rows, table.columns, ["text"] * table.num_columns)
+                report(file.offset / file.size, sink.rows)
+        return file.titles
+
+
+def _write_json(path: Path, sink: SegmentSink, report: Report) -> tuple[str, ...]:
+    with json_batches(path) as file, closing(read_ahead(file)) as batches:
+        for batch in batches:
+            sink.write(batch.rows, batch.arrays, batch.encodings)
+            report(file.offset / file.size, sink.rows)
+        return file.titles
 
 
 def discard_segments(store: Store, imported: Imported) -> None:

@@ -6,6 +6,7 @@ and the next one begins, so that rows are written once, as they come.
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
@@ -57,8 +58,7 @@ class SegmentSink:
     ) -> None:
         if error is None:
             try:
-                for at in list(self._open):
-                    self._publish(at)
+                self.publish()
             except BaseException:
                 self._abandon()
                 raise
@@ -67,6 +67,9 @@ class SegmentSink:
 
     def write(self, rows: int, columns: Sequence[Any], encodings: Sequence[Encoding]) -> None:
         """Add rows: an Arrow array a column, in the order of the import's titles; columns may join later."""
+        if not rows:
+            # blank lines are no rows, and a segment has some
+            return
         try:
             for first in range(0, len(columns), FIELDS_PER_SEGMENT):
                 last = min(first + FIELDS_PER_SEGMENT, len(columns))
@@ -75,6 +78,30 @@ class SegmentSink:
         except OSError as error:
             raise Unavailable("The data folder cannot be written now (disk full?).") from error
         self.rows += rows
+
+    def publish(self) -> None:
+        """Let what was written appear; what comes next begins new segments.
+
+        Raises:
+            Unavailable: the disk is full.
+        """
+        for at in list(self._open):
+            self._publish(at)
+
+    def beside(self) -> "SegmentSink":
+        """Return a sink for rows of the same import that come later but are written meanwhile."""
+        return SegmentSink(self._data, self._sheet_id, self._new_id)
+
+    def append(self, other: "SegmentSink") -> None:
+        """Take over the rows of a sink that has published them; they follow the rows written so far."""
+        self.publish()
+        self.segments += [replace(one, first_row=one.first_row + self.rows) for one in other.segments]
+        self.rows += other.rows
+
+    def discard(self) -> None:
+        """Remove what was published."""
+        for segment in self.segments:
+            self._data.remove(segment.key)
 
     def _group(self, first: int, fields: Fields) -> "_Group":
         group = self._open.get(first)
@@ -96,8 +123,7 @@ class SegmentSink:
         for group in self._open.values():
             group.abandon()
             self._data.remove(group.key)
-        for segment in self.segments:
-            self._data.remove(segment.key)
+        self.discard()
 
 
 class _Group:

@@ -169,6 +169,16 @@ def test_a_client_that_stalls_is_given_up(server: Server, sheets: str) -> None:
     works_as_ever(server, sheets)
 
 
+def test_a_client_that_stalls_behind_what_is_no_base64_is_told_so(server: Server, sheets: str) -> None:
+    body = body_around(b"a\n" * MB)
+    with server.connect(sheets, f"Content-Length: {len(body)}\r\n") as connection:
+        connection.sendall(body[: MB // 2] + b"*" * (MB // 4))
+        status, answer = answer_of(connection)
+    assert (status, answer["error"]) == (400, "validation_error")
+    assert server.parts() == []
+    works_as_ever(server, sheets)
+
+
 def test_a_slow_client_that_goes_on_is_served(server: Server, sheets: str) -> None:
     body = body_around(b"a\n1\n")
     with server.connect(sheets, f"Content-Length: {len(body)}\r\n") as connection:

@@ -26,6 +26,7 @@ from storage.settings import Settings
 from storage.store import Store, open_store
 from storage.tables import create_table
 from storage.uploads import Incoming, start_upload_import
+from storage.verification import verify_sheet
 from storage.workspaces import bootstrap, find_key
 from tests.conftest import KEY
 
@@ -84,6 +85,14 @@ def test_the_outcome_tells_counts_and_schema(store: Store, who: Principal) -> No
     ]
 
 
+@pytest.mark.parametrize("content", [b"a,b", b"a,b\n", b"a,b\n\n\r\n\n"])
+def test_a_header_alone_makes_columns_without_rows(store: Store, who: Principal, content: bytes) -> None:
+    started = start(store, who, content)
+    assert run(store, started.operation).facts["columns"] == 2
+    assert values(store, who, started) == []
+    assert list(store.data.path(f"sheets/{started.sheet.id}").glob("*")) == []
+
+
 def test_progress_rises_and_is_told_at_most_twice_a_second(
     store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +113,34 @@ def test_progress_rises_and_is_told_at_most_twice_a_second(
     assert percents == sorted(percents)
     assert percents[-1] <= 95
     assert told[0][1].endswith(" rows read")
+
+
+@pytest.mark.parametrize("columns", [2, 70])
+def test_a_large_file_is_written_in_stretches_and_reads_as_one(
+    store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setattr("storage.engine.csv_stretches.MIN_STRETCH_BYTES", 50_000)
+    monkeypatch.setattr("storage.engine.csv_stretches._cores", lambda: 3)
+    monkeypatch.setattr("storage.engine.csv_import.BLOCK_BYTES", 20_000)
+    rows = [[f"{row},{column}" for column in range(columns)] for row in range(40_000 // columns)]
+    text = io.StringIO()
+    csv.writer(text).writerows([[f"t{column}" for column in range(columns)], *rows])
+    started = start(store, who, text.getvalue().encode())
+    assert run(store, started.operation).facts["rows"] == len(rows)
+    files = list(store.data.path(f"sheets/{started.sheet.id}").iterdir())
+    assert len(files) == 3 * -(-columns // 64)
+    assert verify_sheet(store, started.sheet.no) == []
+    request = PageRequest(1000, "asc", None)
+    found: list[list[Any]] = []
+    while True:
+        page = list_rows(
+            store, who, table_id=started.sheet.table_id, sheet_id=started.sheet.id, request=request
+        ).page
+        found += [[cell.value for cell in row.cells] for row in page.items]
+        if page.next_cursor is None:
+            break
+        request = PageRequest(1000, "asc", page.next_cursor)
+    assert found == rows
 
 
 def test_a_cancelled_import_stops_and_adds_nothing(
@@ -205,7 +242,10 @@ def test_wide_files_become_segments_of_64_columns(store: Store, who: Principal, 
     assert len(segments) == -(-columns // 64)
 
 
-def test_rows_with_long_values_are_written_in_small_groups(store: Store, who: Principal) -> None:
+def test_rows_with_long_values_are_written_in_small_groups(
+    store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.engine.csv_stretches._cores", lambda: 1)
     long = "x" * 1_000_000
     started = start(store, who, ("a\n" + f"{long}\n" * 80).encode())
     run(store, started.operation)
