@@ -47,8 +47,7 @@ async def receive_file(
     incoming = Incoming(service.store)
     reader = FileBodyReader(path, incoming.write, settings.max_body_bytes)
     try:
-        async for batch in _batches(request, settings.body_idle_s):
-            await run_in_threadpool(reader.feed, batch)
+        await _decode(request, reader, settings.body_idle_s)
         body = await run_in_threadpool(_validated, reader, model)
         upload = await run_in_threadpool(incoming.park) if reader.has_file else None
     except BaseException:
@@ -69,6 +68,27 @@ def _check_declared(request: Request, most: int) -> None:
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared) > most:
         raise PayloadTooLarge("The body is larger than the largest file can make it")
+
+
+async def _decode(request: Request, reader: FileBodyReader, idle_s: float) -> None:
+    """Feed the body to the reader: a thread decodes one batch while the next one arrives."""
+    decoding: asyncio.Task[None] | None = None
+    try:
+        async for batch in _batches(request, idle_s):
+            if decoding is not None:
+                await asyncio.shield(decoding)
+            decoding = asyncio.create_task(run_in_threadpool(reader.feed, batch))
+        if decoding is not None:
+            await asyncio.shield(decoding)
+    except BaseException as error:
+        if decoding is not None:
+            # the thread may still write: nobody may remove the file under it
+            with CancelScope(shield=True):
+                await asyncio.wait([decoding])
+            refusal = None if decoding.cancelled() else decoding.exception()
+            if refusal is not None and isinstance(error, BodyTimeout):
+                raise refusal from None
+        raise
 
 
 async def _batches(request: Request, idle_s: float) -> AsyncIterator[bytes]:
