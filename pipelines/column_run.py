@@ -62,7 +62,7 @@ def compute_column(run: Run, task: Task) -> Ended:
         tried = task.completed + task.failed
         note_task(run.store, run.operation, replace(task, cell_count=tried, state=DONE))
         return Ended()
-    kind = run.runners.get(job.column.type)
+    kind = run.runners.get(job.column.runner)
     context = RunContext(
         run.store, run.who, job.column, task.pinned, operation=run.operation, wallet=run.wallet
     )

@@ -68,7 +68,7 @@ class _Look:
 
     def _seen(self, reading: Reading) -> _Seen:
         column, seen = reading.column, _Seen()
-        kind = RUNNERS[column.type]
+        kind = RUNNERS[column.runner]
         if reading.missing is not None:
             return _Seen(reading.visited)
         try:

@@ -197,7 +197,7 @@ def _lane(connection: Connection, sheet: Sheet, tasks: Sequence[Task]) -> Lane:
         # one that waits for another of its sheet must not take the place of what computes
         return "wait"
     nos = {task.column_no for task in tasks}
-    kinds = {column.type for column in select_columns(connection, sheet.no) if column.no in nos}
+    kinds = {column.runner for column in select_columns(connection, sheet.no) if column.no in nos}
     if kinds & ASK_MODELS:
         return "wait"
     few = sum(task.cell_count for task in tasks) <= _FEW_CELLS

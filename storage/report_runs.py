@@ -10,7 +10,7 @@ from typing import Any
 from storage.audit import record_audit
 from storage.dataset_sheets import add_hidden_sheet, require_group_sheet
 from storage.datasets import require_dataset
-from storage.domain.column_types import ASK_MODELS
+from storage.domain.column_types import ASK_MODELS, runner_of
 from storage.domain.column_types.binding import CodeReads
 from storage.domain.columns import Column
 from storage.domain.datasets import Dataset
@@ -112,6 +112,10 @@ def rows_of_dataset(
     return structure.columns, store.snapshots.get(connection, snapshot_no), sheet.next_row_no
 
 
+def _asks_models(report: Report) -> bool:
+    return not ASK_MODELS.isdisjoint(runner_of(one.type, one.config) for one in report.columns)
+
+
 def _add_run(
     connection: Connection,
     store: Store,
@@ -168,7 +172,7 @@ def _start_refresh(
             operation_id=None,
             kind=REPORT_REFRESH,
             # the run goes on with the columns, which may take long
-            lane="wait" if {column.type for column in report.columns} & ASK_MODELS else "compute",
+            lane="wait" if _asks_models(report) else "compute",
             request_hash=sha256(f"{REPORT_REFRESH}\n{run_id}".encode()).hexdigest(),
             spec={"history": dict(dataset.filter_params or {})},
             table_no=sheet.table_no,

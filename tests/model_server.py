@@ -1,8 +1,9 @@
 """A service that speaks OpenAI's (and Anthropic's) interface over HTTP, with faults on demand.
 
 Marks in the last message script it, each for the first N calls with that text (without N: all):
-`{429 N}` (Retry-After 0.3), `{500 N}`, `{401 N}`, `{400 N}`, `{quota N}`, `{cut N}` (the connection ends
-mid-body), `{malformed N}`, `{hang N}` (no answer), `{long N}` (ended by length), `{say TEXT}`.
+`{429 N}` (Retry-After 0.3), `{500 N}`, `{401 N}`, `{400 N}`, `{quota N}`, `{echo N}` and `{echo500 N}` (401
+and 500 that repeat the key), `{cut N}` (the connection ends mid-body), `{malformed N}`, `{hang N}` (no
+answer), `{long N}` (ended by length), `{say TEXT}`.
 `python -m tests.model_server PORT [SECONDS]` serves until it is killed.
 """
 
@@ -18,7 +19,7 @@ from typing import Any, ClassVar, Self
 import httptools
 import uvloop
 
-_MARK = re.compile(r"\{(429|500|401|400|quota|cut|malformed|hang|long|say)(?: ([^}]*))?\}")
+_MARK = re.compile(r"\{(429|500|401|400|quota|echo500|echo|cut|malformed|hang|long|say)(?: ([^}]*))?\}")
 _ERRORS = {
     "429": (429, {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}, "Retry-After: 0.3\r\n"),
     "500": (500, {"error": {"message": "Broken"}}, ""),
@@ -88,6 +89,9 @@ class ModelServer:
         if mark in _ERRORS:
             status, error, headers = _ERRORS[mark]
             return self.delay_s, _response(status, error, headers), False
+        if mark.startswith("echo"):
+            error = {"error": {"message": f"Bad key: {self.headers[-1].get('authorization')}"}}
+            return self.delay_s, _response(500 if mark == "echo500" else 401, error), False
         if mark == "hang":
             return 0.0, None, False
         said = _said(path, body, text)
@@ -148,13 +152,27 @@ class _Connection(asyncio.Protocol):
 
 
 def _text(body: Any) -> str:
+    if "input" in body:
+        return "\n".join(body["input"])
     if "prompt" in body:
         return str(body["prompt"])
     content = body["messages"][-1]["content"]
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
+def _letters(text: str) -> list[float]:
+    return [float(text.count(letter)) for letter in "abcdefghijklmnopqrstuvwxyz"]
+
+
 def _said(path: str, body: Any, text: str) -> dict[str, Any]:
+    if path.endswith("/embeddings"):
+        # out of order, as a service may answer
+        data = [{"index": at, "embedding": _letters(one)} for at, one in enumerate(body["input"])]
+        return {
+            "model": body["model"],
+            "data": data[::-1],
+            "usage": {"prompt_tokens": 10, "total_tokens": 10},
+        }
     if path.endswith("/messages"):
         usage = {"input_tokens": 10, "output_tokens": 5}
         content = [{"type": "text", "text": text}]

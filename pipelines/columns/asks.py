@@ -129,7 +129,8 @@ class Ask:
         size = len(json.dumps(self.arguments, ensure_ascii=False).encode())
         messages = self.arguments.get("messages") or ()
         limits = (self.arguments.get(name) for name in ("max_completion_tokens", "max_tokens"))
-        output = next((limit for limit in limits if isinstance(limit, int)), _DEFAULT_OUTPUT_TOKENS)
+        most = 0 if "input" in self.arguments else _DEFAULT_OUTPUT_TOKENS
+        output = next((limit for limit in limits if isinstance(limit, int)), most)
         usage = Usage(size + _TOKENS_A_MESSAGE * len(messages), output)
         return price_of(self.provider, str(self.arguments["model"]), usage) * (2 if self.reading.mends else 1)
 

@@ -10,7 +10,7 @@ import polars as pl
 import rapidfuzz
 
 from pipelines.columns.likeness import COMPARE
-from pipelines.columns.protocol import EngineUnavailable, RunContext, RunnerKind
+from pipelines.columns.protocol import RunContext, RunnerKind
 from pipelines.columns.values import nulls, numbers, shown
 from storage.domain.cells import display_value
 from storage.domain.results import Answers, CellError, Chunk, Values
@@ -39,7 +39,7 @@ class Score:
             found, errors = _combined(sources, self.config)
         endless = found.is_infinite() | found.is_nan()
         errors = {**errors, **dict.fromkeys(endless.arg_true().to_list(), _ENDLESS)}
-        found = _passed(found, self.config)
+        found = passed(found, self.config)
         if errors:
             found = found.scatter(list(errors), None)
         yield Answers(Values("double", found) if len(found) else nulls(0), errors=errors)
@@ -127,7 +127,7 @@ def _read(
     return found, found.is_null() & texts.is_not_null()
 
 
-def _passed(found: pl.Series, config: Mapping[str, Any]) -> pl.Series:
+def passed(found: pl.Series, config: Mapping[str, Any]) -> pl.Series:
     """With a threshold a score is 1 or 0: at least so much, for a distance at most."""
     least, metric = config.get("pass_threshold"), config["metric"]
     if least is None or metric in {"all", "any"}:
@@ -138,8 +138,6 @@ def _passed(found: pl.Series, config: Mapping[str, Any]) -> pl.Series:
 
 @contextmanager
 def _open(context: RunContext) -> Iterator[Score]:
-    if "embedding" in context.column.config:
-        raise EngineUnavailable("This installation has no embeddings: give columns of number arrays")
     yield Score(context.column.config)
 
 

@@ -8,7 +8,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from pipelines.providers.choice import Chosen
 from pipelines.providers.gate import Gate
 from pipelines.providers.protocol import PARTIAL, TIMEOUT, Provider, ProviderFailure, Reply
 from pipelines.providers.retries import RetryPolicy
+from storage.domain.calls.openai import read_embeddings
 from storage.domain.calls.read import read_call
 from storage.domain.calls.shapes import Call, mapping
 from storage.domain.errors import PromptlakeError
@@ -38,11 +39,15 @@ _CUT = frozenset({"length", "content_filter", "max_tokens", "refusal"})
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a model said: its text, all of the call as it is logged, and what it took."""
+    """What a model said: its text, all of the call as it is logged, and what it took.
+
+    `vectors` are those of embeddings, one a text.
+    """
 
     text: str
     call: Call
     metrics: Metrics
+    vectors: Sequence[Sequence[float]] = ()
 
     @property
     def tool_calls(self) -> list[Any]:
@@ -153,7 +158,7 @@ class Caller:
         times_us: tuple[int, int],
     ) -> Answered:
         name = self.line.chosen.name
-        call = read_call(reply.function_name, name, arguments, reply.body)
+        call = _read(reply.function_name, name, arguments, reply.body)
         price = price_of(name, call.answered_by or call.model, call.usage)
         text = _text(call.output)
         problem: tuple[str | None, str] | None = None
@@ -181,7 +186,7 @@ class Caller:
             call.usage.input,
             call.usage.output,
         )
-        return Answered(text, call, metrics)
+        return Answered(text, call, metrics, reply.vectors)
 
     async def _given_up(
         self,
@@ -191,11 +196,9 @@ class Caller:
         times_us: tuple[int, int],
     ) -> CallFailed:
         name = self.line.chosen.name
-        function_name = (
-            f"{name}.chat.completions.create" if "messages" in arguments else f"{name}.completions.create"
-        )
+        function_name = f"{name}.{_called(arguments)}.create"
         fields = log_fields(
-            read_call(function_name, name, arguments, {}),
+            _read(function_name, name, arguments, {}),
             provider=name,
             function_name=function_name,
             price=0.0,
@@ -285,6 +288,18 @@ def opened_caller(line: Line) -> Iterator[Caller]:
         yield caller
     finally:
         caller.end()
+
+
+def _called(arguments: Mapping[str, Any]) -> str:
+    if "input" in arguments:
+        return "embeddings"
+    return "chat.completions" if "messages" in arguments else "completions"
+
+
+def _read(function_name: str, provider: str, arguments: Mapping[str, Any], body: Any) -> Call:
+    if "input" in arguments:
+        return read_embeddings(arguments, body)
+    return read_call(function_name, provider, arguments, body)
 
 
 def _text(output: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What an answer other than success means: which word of 2.1, whether to try again, and when."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -56,6 +56,27 @@ def read_answer(body: bytes) -> Mapping[str, Any]:
         _, said = _said(body)
         raise ProviderFailure(ERROR, said or "The answer is an error", again=True)
     return found
+
+
+def read_vectors(body: Mapping[str, Any], count: int) -> list[list[float]]:
+    """Read the embeddings of `count` texts, in their order.
+
+    Raises:
+        ProviderFailure: they are not all there.
+    """
+    found = {at: [float(number) for number in vector] for at, vector in _vectors(body)}
+    if found.keys() != set(range(count)) or not all(found.values()):
+        raise ProviderFailure(PARTIAL, "The answer has no embedding of each text", again=True)
+    return [found[at] for at in range(count)]
+
+
+def _vectors(body: Mapping[str, Any]) -> Iterator[tuple[int, list[float]]]:
+    held = body.get("data")
+    for at, one in enumerate(held if isinstance(held, list) else ()):
+        match one:
+            case {"embedding": list() as vector} if all(type(number) in {int, float} for number in vector):
+                place = one.get("index", at)
+                yield place if isinstance(place, int) else at, vector
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

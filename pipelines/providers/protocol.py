@@ -1,6 +1,6 @@
 """What a provider of models is: arguments of its own interface in, its answer out, as JSON values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,10 +31,14 @@ class ProviderFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: the provider's own JSON object, and the function of its interface that was called."""
+    """An answer: the provider's own JSON object, and the function of its interface that was called.
+
+    `vectors` are the embeddings that were asked for, one a text.
+    """
 
     body: Mapping[str, Any]
     function_name: str
+    vectors: Sequence[Sequence[float]] = ()
 
 
 class Provider(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from pipelines.providers.failures import failure_of, read_answer
+from pipelines.providers.failures import failure_of, read_answer, read_vectors
 from pipelines.providers.protocol import ERROR, PARTIAL, TIMEOUT, ProviderFailure, Reply
 
 _CONNECT_WITHIN_S = 10.0
@@ -34,6 +34,9 @@ class OpenAI:
         )
 
     async def send(self, arguments: Mapping[str, Any]) -> Reply:
+        if "input" in arguments:
+            body = await _posted(self._client, "/embeddings", arguments)
+            return Reply(body, "openai.embeddings.create", read_vectors(body, len(arguments["input"])))
         chat = "messages" in arguments
         path = "/chat/completions" if chat else "/completions"
         given = {**arguments, "messages": _plain(arguments["messages"])} if chat else arguments
@@ -74,19 +77,28 @@ class Anthropic:
 
 async def _posted(client: Any, path: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     given = {name: value for name, value in arguments.items() if name != "stream"}
+    key = client.api_key.encode()
     try:
         response: httpx2.Response = await client.post(path, body=given, cast_to=httpx2.Response)
     # both clients are made by one generator: an error with a response, a timeout, or no connection
     except Exception as error:
-        raise _failure(error) from error
-    return read_answer(response.content)
+        raise _failure(error, key) from error
+    try:
+        return read_answer(response.content)
+    except ProviderFailure:
+        return read_answer(_without(key, response.content))
 
 
-def _failure(error: Exception) -> ProviderFailure:
+def _without(key: bytes, said: bytes) -> bytes:
+    """Some services repeat in an error what they were sent: nobody is to read the key in a cell."""
+    return said.replace(key, b"***")
+
+
+def _failure(error: Exception, key: bytes) -> ProviderFailure:
     answered = getattr(error, "response", None)
     if isinstance(answered, httpx2.Response):
         headers = {name.lower(): value for name, value in answered.headers.items()}
-        return failure_of(answered.status_code, answered.content, headers)
+        return failure_of(answered.status_code, _without(key, answered.content), headers)
     name = type(error).__name__
     if "Timeout" in name or isinstance(error, TimeoutError | httpx2.TimeoutException):
         return ProviderFailure(TIMEOUT, "The provider did not answer in time", again=True)

@@ -1,18 +1,20 @@
 """The built-in provider: offline, free, and the same answer each time; for tours, tests and dry tables.
 
 Its models say what they do: `echo` repeats the last message, `first-word` and `last-word` give one word of
-it. Where a JSON schema is asked for, every model makes a value that fits. Marks in a prompt script it:
-`[[stub:answer Paris]]`, `[[stub:slow 0.5]]` (seconds), and failures: `[[stub:rate_limit]]`,
-`[[stub:quota]]`, `[[stub:auth]]`, `[[stub:bad_request]]`, `[[stub:server_error]]`, `[[stub:timeout]]`,
-`[[stub:malformed]]`; with a number, as in `[[stub:server_error 2]]`, only the first attempts fail.
+it; `words` embeds: texts are as alike as the words that they share. Where a JSON schema is asked for, every
+model makes a value that fits. Marks in a prompt script it: `[[stub:answer Paris]]`, `[[stub:slow 0.5]]`
+(seconds), and failures: `[[stub:rate_limit]]`, `[[stub:quota]]`, `[[stub:auth]]`, `[[stub:bad_request]]`,
+`[[stub:server_error]]`, `[[stub:timeout]]`, `[[stub:malformed]]`; with a number, as in
+`[[stub:server_error 2]]`, only the first attempts fail.
 """
 
 import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+from zlib import crc32
 
 from pipelines.providers.protocol import (
     AUTH_ERROR,
@@ -36,6 +38,7 @@ _FAILURES: Mapping[str, tuple[str, str, bool]] = {
     "malformed": (PARTIAL, "The answer is no JSON: cut off or malformed", True),
 }
 _WAIT_S = 0.01
+_DIMENSIONS = 256
 _DEEPEST, _MOST_ITEMS, _MOST_VALUES = 6, 100, 10_000
 
 
@@ -67,9 +70,9 @@ class Stub:
 
     async def send(self, arguments: Mapping[str, Any]) -> Reply:
         model = str(arguments["model"])
-        if model not in MODELS:
-            known = ", ".join(MODELS)
-            raise ProviderFailure(ERROR, f"The stub has no model {model[:100]}; it has {known}")
+        known = EMBEDDINGS if "input" in arguments else MODELS
+        if model not in known:
+            raise ProviderFailure(ERROR, f"The stub has no model {model[:100]}; it has {', '.join(known)}")
         text = _asked(arguments)
         answer = None
         for mark, value in _MARK.findall(text):
@@ -79,6 +82,8 @@ class Stub:
                 answer = value
             elif mark in _FAILURES:
                 self._fail(mark, value, text)
+        if "input" in arguments:
+            return _embedded(model, arguments["input"])
         schema = _schema(arguments)
         if answer is None:
             answer = MODELS[model](_MARK.sub("", text).strip())
@@ -100,7 +105,31 @@ class Stub:
         """Nothing is open."""
 
 
+def _words_vector(text: str) -> list[float]:
+    """Count words by a hash of them: texts are as alike as the words that they share."""
+    vector = [0.0] * _DIMENSIONS
+    for word in re.findall(r"\w+", text.casefold()) or [text]:
+        vector[crc32(word.encode()) % _DIMENSIONS] += 1.0
+    return vector
+
+
+EMBEDDINGS: Mapping[str, Callable[[str], list[float]]] = {"words": _words_vector}
+
+
+def _embedded(model: str, texts: Sequence[str]) -> Reply:
+    vectors = [EMBEDDINGS[model](text) for text in texts]
+    tokens = sum(len(text.split()) for text in texts)
+    body = {
+        "model": model,
+        "data": [{"index": at, "embedding": vector} for at, vector in enumerate(vectors)],
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
+    return Reply(body, "stub.embeddings.create", vectors)
+
+
 def _asked(arguments: Mapping[str, Any]) -> str:
+    if "input" in arguments:
+        return "\n".join(arguments["input"])
     if "prompt" in arguments:
         return str(arguments["prompt"])
     content = (arguments.get("messages") or [{}])[-1].get("content") or ""

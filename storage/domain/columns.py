@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from storage.domain.column_types import TEXT
+from storage.domain.column_types import TEXT, runner_of
 from storage.domain.column_types.binding import Edge
 from storage.domain.imports import ImportRefused
 from storage.domain.ranks import RANK_GAP, ranks_after
@@ -33,6 +33,11 @@ class Column:
     @property
     def computed(self) -> bool:
         return self.type != TEXT
+
+    @property
+    def runner(self) -> str:
+        """What computes it: its type, but for scores that ask a model."""
+        return runner_of(self.type, self.config)
 
     @property
     def source_ids(self) -> tuple[UUID, ...]:

@@ -19,7 +19,7 @@ from storage.domain.calls.shapes import (
     without,
 )
 
-CHAT_COMPLETIONS, RESPONSES = "chat-completions", "responses"
+CHAT_COMPLETIONS, RESPONSES, EMBEDDINGS = "chat-completions", "responses", "embeddings"
 
 
 def read_chat(kwargs: Mapping[str, Any], response: Any) -> Call:
@@ -55,6 +55,20 @@ def read_completion(kwargs: Mapping[str, Any], response: Any) -> Call:
         usage=_usage(answer),
         model=_model(kwargs, answer),
         answered_by=answered_by(answer),
+    )
+
+
+def read_embeddings(kwargs: Mapping[str, Any], response: Any) -> Call:
+    """Read a call for embeddings: texts as a completion; their vectors, which say nothing, are left out."""
+    answer = mapping(response)
+    return Call(
+        input=completion(kwargs.get("input")),
+        output=completion([]),
+        parameters=without(kwargs, "input", "model"),
+        usage=_usage(answer),
+        model=_model(kwargs, answer),
+        answered_by=answered_by(answer),
+        api_type=EMBEDDINGS,
     )
 
 

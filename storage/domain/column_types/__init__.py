@@ -19,8 +19,8 @@ TYPES: Mapping[str, ColumnType] = {
     "comparison": comparison.TYPE,
     "composition": composition.TYPE,
 }
-ASK_MODELS = frozenset({"prompt_template", "llm"})
-"""Types whose computation mostly waits for a model."""
+ASK_MODELS = frozenset({"prompt_template", "llm", "embedding"})
+"""What (`runner_of`) mostly waits for a model when it computes."""
 ALIASES: Mapping[str, str] = {"code_execution": "code", "llm_assertion": "llm", "compare": "comparison"}
 
 
@@ -29,6 +29,11 @@ def find_type(name: str) -> str | None:
     lower = name.casefold()
     known = ALIASES.get(lower, lower)
     return known if known in TYPES else None
+
+
+def runner_of(kind: str, config: Mapping[str, Any]) -> str:
+    """Name what computes a column: its type, but for scores that ask a model."""
+    return "embedding" if kind == "score" and "embedding" in config else kind
 
 
 def bind_config(kind: str, config: Mapping[str, Any], binder: Binder) -> tuple[dict[str, Any], list[Edge]]:
@@ -64,4 +69,5 @@ __all__ = [
     "bind_config",
     "find_disagreement",
     "find_type",
+    "runner_of",
 ]

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from pipelines.columns import models
+from pipelines.providers.failures import read_vectors
+from pipelines.providers.protocol import ProviderFailure
 from pipelines.providers.retries import RetryPolicy
 from storage.domain.keys import Principal
 from storage.imports import cancel_operation
@@ -222,3 +224,78 @@ def test_a_budget_holds(store: Store, who: Principal, server: ModelServer) -> No
     assert sum(server.calls.values()) == done.completed_count
     assert sum(task.price for task in done.tasks) <= 0.0001
     assert sorted(set(bench.statuses("A"))) == ["completed", "stale"]
+
+
+def test_texts_are_compared_by_their_embeddings(store: Store, who: Principal, server: ModelServer) -> None:
+    rows = [["abba", "ab"], ["ab", "cd"], ["same", "same"], ["", "x"], ["abba", "ab"], ["{500 1} ab", "ab"]]
+    bench = Bench(store, who, ["A", "B"], rows)
+    embedding = {"provider": "openai", "model": "text-embedding-3-small"}
+    config = {"sources": ["A", "B"], "metric": "cosine_similarity", "embedding": embedding}
+    bench.run(bench.add("Like", "score", **config).operation)
+    assert bench.values("Like") == [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+    assert server.paths == ["/v1/embeddings"] * 4
+    # one call a pair that differs, each pair once
+    assert server.calls == {"abba\nab": 1, "ab\ncd": 1, "{500 1} ab\nab": 2}
+    cells = bench.cells("Like")
+    first, last = (cells[at].state.request_metrics for at in (0, 5))
+    assert first is not None
+    assert last is not None
+    assert (first["request_count"], first["input_tokens"], first["output_tokens"]) == (1, 10, 0)
+    assert first["price"] == pytest.approx(10 * 0.02e-6)
+    log = get_request_log(store, who, first["request_ids"][0])
+    assert [block["text"] for block in log["input"]["content"]] == ["abba", "ab"]
+    assert (log["function_name"], log["status"]) == ("openai.embeddings.create", "SUCCESS")
+    assert log["metadata"]["execution_id"] == cells[0].state.execution_id
+    assert get_request_log(store, who, last["request_ids"][0])["status"] == "WARNING"
+    # a threshold asks nobody again
+    bench.change("Like", config={**config, "pass_threshold": 0.5})
+    bench.recalculate()
+    assert bench.values("Like") == [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
+    assert sum(server.calls.values()) == 4
+
+
+@pytest.mark.parametrize(
+    ("mark", "error"), [("{401}", "PROVIDER_AUTH_ERROR"), ("{cut}", "PROVIDER_PARTIAL_RESPONSE")]
+)
+def test_embeddings_fail_as_other_calls_do(
+    store: Store, who: Principal, server: ModelServer, mark: str, error: str
+) -> None:
+    bench = Bench(store, who, ["A", "B"], [[mark, "x"], ["a", "b"]])
+    config = {"sources": ["A", "B"], "metric": "cosine_similarity"}
+    openai = {"provider": "openai", "model": "text-embedding-3-small"}
+    bench.run(bench.add("Like", "score", embedding=openai, **config).operation)
+    assert bench.errors("Like") == [error, None]
+    claude = {"provider": "anthropic", "model": "claude-sonnet-4-5"}
+    bench.run(bench.add("None", "score", embedding=claude, **config).operation)
+    assert bench.errors("None") == ["engine_unavailable"] * 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"data": None},
+        {"data": [{"embedding": [1]}]},
+        {"data": [{"embedding": [1]}, {"embedding": []}]},
+        {"data": [{"embedding": [1]}, {"embedding": "x"}]},
+        {"data": [{"embedding": [1]}, {"embedding": [None]}]},
+        {"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]},
+    ],
+)
+def test_embeddings_that_are_not_all_there_are_no_answer(body: Any) -> None:
+    with pytest.raises(ProviderFailure, match="no embedding of each text"):
+        read_vectors(body, 2)
+
+
+def test_keys_are_told_to_nobody(store: Store, who: Principal, server: ModelServer) -> None:
+    """A service that repeats the key in its error tells it to nobody who looks at cells or logs."""
+    bench = sheet(store, who, "{echo}", "{echo500}")
+    asked(bench)
+    assert bench.errors("A") == ["PROVIDER_AUTH_ERROR", "PROVIDER_ERROR"]
+    messages = [cell.state.error_message or "" for cell in bench.cells("A")]
+    assert "sk-test" not in str(messages)
+    assert all("Bad key: Bearer ***" in message for message in messages)
+    for cell in bench.cells("A"):
+        assert cell.state.request_metrics is not None
+        (log_id,) = cell.state.request_metrics["request_ids"]
+        assert "sk-test" not in str(get_request_log(store, who, log_id))

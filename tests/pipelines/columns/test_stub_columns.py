@@ -301,3 +301,13 @@ def test_a_budget_of_nothing_lets_free_calls_through_and_no_others(
     dear = bench.recalculate(budget=0)
     assert (dear.operation.status, dear.completed_count, dear.failed_count) == ("cancelled", 0, 0)
     assert bench.statuses("Free") == ["stale"] * 3
+
+
+def test_the_stub_embeds_texts(bench: Bench) -> None:
+    config = {"sources": ["Question", "Notes"], "metric": "cosine_similarity"}
+    bench.edit("Notes", 1, "Two of")
+    words = {"provider": "stub", "model": "words"}
+    values = answered(bench, "Like", "score", embedding=words, **config)
+    assert values == [0.0, pytest.approx(2**-0.5), 0.0]
+    answered(bench, "None", "score", embedding={"provider": "stub", "model": "echo"}, **config)
+    assert bench.errors("None") == ["PROVIDER_ERROR"] * 3
