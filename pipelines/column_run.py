@@ -27,6 +27,13 @@ from storage.store import Store
 PROGRESS_EVERY_S = 0.5
 
 
+@dataclass(slots=True)
+class Told:
+    """When the client of a run was told of any of its columns last."""
+
+    at: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
     """What all columns of a run share; `stop` is set when they are to end without a commit."""
@@ -38,6 +45,7 @@ class Run:
     runners: Mapping[str, RunnerKind]
     wallet: Wallet
     stop: Event = field(default_factory=Event)
+    told: Told = field(default_factory=Told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,7 @@ class _Column:
     ) -> None:
         self._run, self._job, self._gathered, self._kind = run, job, gathered, kind
         self._started = started
-        self._told_at = 0.0
+        self._told_at = started
         keeps = kind is not None and kind.keeps
         self._kept = kept_answers(run.store, run.operation, job.column.no) if keeps else {}
         self._context, self._refused = context, refused
@@ -130,7 +138,9 @@ class _Column:
 
     def compute(self) -> bool:
         """Compute all blocks; return whether the budget ended it."""
-        self._tell()
+        # thousands of small columns are not told of one by one; what was resolved must be kept
+        if self._job.task.pinned or time.monotonic() - self._run.told.at >= PROGRESS_EVERY_S:
+            self._tell()
         with self._opened() as (runner, refused), closing(blocks(self._run.store, self._job)) as found:
             for block in found:
                 if not block.places:
@@ -148,7 +158,7 @@ class _Column:
         """Open the runner, or say why every cell fails."""
         job, kind = self._job, self._kind
         if job.missing is not None:
-            yield None, CellError(MISSING_SOURCE, "A column that this one reads is gone")
+            yield None, CellError(MISSING_SOURCE, job.missing)
             return
         if kind is None:
             yield None, _unavailable(job, self._run.runners)
@@ -211,7 +221,7 @@ class _Column:
         Raises:
             ClaimRefused: the operation was cancelled or taken over.
         """
-        self._told_at = time.monotonic()
+        self._told_at = self._run.told.at = time.monotonic()
         task = self._gathered.task(self._told_at - self._started, done=False)
         task = replace(task, completed=task.completed + self._completed, failed=task.failed + self._failed)
         if not tell(self._run.store, self._run.operation, task):

@@ -18,7 +18,7 @@ from storage.engine.catalog import Connection
 from storage.engine.rows.column_edges import (
     find_column_nos,
     find_place,
-    replace_edges,
+    replace_all_edges,
     select_places,
     select_sources,
 )
@@ -117,10 +117,13 @@ def bind_again(connection: Connection, columns: Sequence[Column]) -> None:
         DependencyCycle: through other sheets one of them would read itself.
     """
     computed = [column for column in columns if column.computed]
-    for column in computed:
-        replace_edges(connection, column.no, source_nos(connection, column.dependencies))
-    for column in computed:
-        check_acyclic(connection, column, source_nos(connection, column.dependencies))
+    known = find_column_nos(connection, {one for column in computed for one in column.source_ids})
+    reads = {column.no: [known[one] for one in column.source_ids if one in known] for column in computed}
+    replace_all_edges(connection, reads)
+    # one look at the whole graph, as there are thousands of columns
+    cycle = find_cycle(select_sources(connection, list(reads)))
+    if cycle is not None:
+        raise DependencyCycle(_told(connection, cycle, {}))
 
 
 def _finder(columns: Sequence[Column]) -> Any:
@@ -152,11 +155,15 @@ def check_acyclic(connection: Connection, column: Column, reads: Sequence[int]) 
     if cycle is None:
         return
     at = cycle.index(column.no) if column.no in cycle else 0
-    titles = {no: place.title for no, place in select_places(connection, cycle).items()}
-    titles[column.no] = column.title
-    path = [titles.get(no, "?") for no in (*cycle[at:], *cycle[:at], cycle[at])]
+    raise DependencyCycle(_told(connection, [*cycle[at:], *cycle[:at]], {column.no: column.title}))
+
+
+def _told(connection: Connection, cycle: Sequence[int], known: Mapping[int, str]) -> str:
+    """Say a cycle by titles."""
+    titles = {no: place.title for no, place in select_places(connection, cycle).items()} | dict(known)
+    path = [titles.get(no, "?") for no in (*cycle, cycle[0])]
     shown = path if len(path) <= _SHOWN else [*path[: _SHOWN // 2], "...", *path[-_SHOWN // 2 :]]
-    raise DependencyCycle(f"The columns would read each other: {' -> '.join(shown)}")
+    return f"The columns would read each other: {' -> '.join(shown)}"
 
 
 _SHOWN = 20

@@ -8,21 +8,22 @@ from uuid import UUID
 
 from storage.audit import record_audit
 from storage.column_binding import Bound, Given, bind, check_acyclic, check_dependencies, read_before
-from storage.domain.cells import STALE, CellState
+from storage.domain.cells import STALE
 from storage.domain.columns import Column
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.domain.overlay import Patch, Restated
-from storage.domain.results import MISSING_SOURCE
 from storage.domain.sheets import Sheet
+from storage.domain.staleness import Changed
 from storage.domain.versions import column_updated, columns_deleted
 from storage.engine.catalog import Connection
-from storage.engine.rows.column_edges import delete_edges, replace_edges, select_readers
+from storage.engine.rows.column_edges import delete_edges, replace_edges, select_direct_readers
 from storage.engine.rows.columns import find_column, mark_columns_deleted, select_columns, update_column
 from storage.engine.snapshots import Snapshot, commit
+from storage.mirrors import stale_states
 from storage.new_columns import check_title, place_column
 from storage.sheets import require_sheet
-from storage.staleness import NOTHING, Marked, count_turning, mark_dependents, note_marks
+from storage.staleness import NOTHING, Marked, find_turning, mark_dependents, note_marks
 from storage.store import Store
 from storage.structure import record_structure
 
@@ -182,15 +183,16 @@ def _mark(
     connection: Connection, store: Store, head: Snapshot, column: Column, sheet: Sheet, now: datetime
 ) -> Marked:
     """Make all cells of a column stale, with those of its descendants."""
-    own = count_turning(store, head, {column.no: None})
-    marked = mark_dependents(connection, store, head, {column.no: None}, now, next_row_no=sheet.next_row_no)
+    _, own = find_turning(store, head, column.no, None)
+    changed: Changed = {column.no: None}
+    marked = mark_dependents(connection, store, head, changed, now, next_row_no=sheet.next_row_no, whole=True)
     note_marks(connection, {column.no: (sheet.no, None)})
     restated = {**marked.patch.restated, column.no: Restated(STALE, sheet.next_row_no)}
     return Marked(Patch(marked.patch.cells, restated), marked.columns, marked.stale_count + own)
 
 
 def _commit(connection: Connection, head: Snapshot, patch: Patch, sheet: Sheet, now: datetime) -> Snapshot:
-    laid = patch if patch.cells or patch.restated else None
+    laid = patch or None
     return commit(connection, head, head.manifest, patch=laid, next_row_no=sheet.next_row_no, now=now)
 
 
@@ -207,18 +209,14 @@ def delete_column(
         sheet = require_sheet(connection, who, table_id, sheet_id)
         column = _require(connection, sheet, column_id)
         head = store.snapshots.get(connection, sheet.head_no)
+        mark_columns_deleted(connection, [column.no], now)
+        states = stale_states(connection, select_direct_readers(connection, [column.no]))
+        changed: Changed = {column.no: None}
         marked = mark_dependents(
-            connection,
-            store,
-            head,
-            {column.no: None},
-            now,
-            next_row_no=sheet.next_row_no,
-            states=_states(connection, column),
+            connection, store, head, changed, now, next_row_no=sheet.next_row_no, states=states
         )
         delete_edges(connection, column.no)
-        mark_columns_deleted(connection, [column.no], now)
-        patch = marked.patch if marked.patch.cells or marked.patch.restated else None
+        patch = marked.patch or None
         manifest = head.manifest.without_columns([column.no])
         snapshot = commit(connection, head, manifest, patch=patch, next_row_no=sheet.next_row_no, now=now)
         number = record_structure(
@@ -233,19 +231,6 @@ def delete_column(
         )
         _audit(connection, store, who, "delete", sheet, column)
     return ColumnDeleted(marked.stale_count, number)
-
-
-def _states(connection: Connection, column: Column) -> dict[int, CellState]:
-    """Return what the cells that read a column directly say once it is gone."""
-    message = missing_message(column.title)
-    readers = select_readers(connection, [column.no])
-    gone = CellState("stale", error=MISSING_SOURCE, error_message=message)
-    return {no: gone for no, sources in readers.items() if column.no in sources}
-
-
-def missing_message(title: str) -> str:
-    """Say that a column is read that is gone."""
-    return f"Column {title} was deleted, which this column reads"
 
 
 def _audit(

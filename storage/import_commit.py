@@ -19,8 +19,8 @@ from storage.engine.rows.sheets import find_sheet_by_no, update_sheet
 from storage.engine.rows.tables import touch_table
 from storage.engine.snapshots import Snapshot, commit
 from storage.import_events import record_import_succeeded
+from storage.mirrors import columns_read_elsewhere, mark_gone, mark_moved
 from storage.operations import ClaimRefused, succeed
-from storage.staleness import mark_elsewhere
 from storage.store import Store
 from storage.versions import record_version
 
@@ -68,6 +68,7 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
         base = _base_of(sheet, select_columns(connection, sheet.no), head)
         found = match_titles(base.kept, imported.titles)
         added = _add_columns(connection, store, sheet, base, imported.titles, found, now)
+        read = columns_read_elsewhere(connection, [sheet.no])
         mark_columns_deleted(connection, [column.no for column in base.replaced], now)
         insert_segments(connection, sheet.no, imported.segments, now)
         by_title = {column.title: column.no for column in (*base.kept, *added)}
@@ -76,8 +77,10 @@ def _commit(store: Store, operation: Operation, imported: Imported) -> Sheet:
         parts = imported_parts(imported, column_nos, sheet.next_row_no, now, computed_nos)
         manifest = base.manifest.appended(parts)
         next_row_no = sheet.next_row_no + imported.row_count
-        new = commit(connection, head, manifest, next_row_no=next_row_no, now=now)
-        mark_elsewhere(connection, store, head, now)
+        patch = mark_moved(connection, store, head, now, next_row_no=sheet.next_row_no, shifted=False)
+        new = commit(connection, head, manifest, patch=patch or None, next_row_no=next_row_no, now=now)
+        if base.replaced:
+            mark_gone(connection, store, [sheet.no], read, now)
         number = sheet.version_count + 1
         update_sheet(connection, sheet.no, {"version_count": number})
         record_version(

@@ -72,10 +72,11 @@ def lay_rows(
 ) -> Operation | None:
     """Commit rows with further columns, all stale, and queue their computation; None: there are none."""
     now = store.now()
-    added = []
+    added: list[Column] = []
+    texts = select_columns(connection, sheet.no)
     for column, read in zip(columns, reads, strict=True):
         new = NewColumn(column.title, column.type, column.config, is_output_column=column.is_output_column)
-        there = select_columns(connection, sheet.no)
+        there = [*texts, *added]
         bound = bind(
             connection,
             who,
@@ -86,7 +87,7 @@ def lay_rows(
             code_reads=read,
         )
         added.append(insert_bound(connection, store, sheet, there, new, bound, now))
-        manifest = manifest.with_fill(added[-1].no, Fill(None, now, STALE))
+    manifest = manifest.with_fills({column.no: Fill(None, now, STALE) for column in added})
     head = store.snapshots.peek(connection, sheet.head_no)
     snapshot = commit(connection, head, manifest, patch=patch, next_row_no=next_row_no, now=now)
     there = select_columns(connection, sheet.no)

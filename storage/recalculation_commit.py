@@ -23,9 +23,8 @@ from storage.engine.rows.columns import find_column_by_no
 from storage.engine.rows.operations import update_owned
 from storage.engine.rows.recalculations import (
     delete_kept,
-    find_recalculation_by_no,
     set_fingerprint,
-    update_tasks,
+    set_task,
 )
 from storage.engine.rows.segments import insert_segments
 from storage.engine.rows.sheets import find_sheet_by_no
@@ -206,8 +205,8 @@ class Gathered(AbstractContextManager["Gathered"]):
                 ).patch
                 patch = Patch({**patch.cells, **stale.cells}, {**patch.restated, **stale.restated})
             new = head
-            if manifest is not head.manifest or patch.cells or patch.restated:
-                laid = patch if patch.cells or patch.restated else None
+            if manifest is not head.manifest or patch:
+                laid = patch or None
                 new = commit(connection, base, manifest, patch=laid, next_row_no=sheet.next_row_no, now=now)
             if sound and self._all:
                 set_fingerprint(connection, job.column.no, job.fingerprint(self.digest, new))
@@ -268,14 +267,6 @@ def _without_column(connection: Connection, head: Snapshot, column_no: int, now:
             {no: entries for no, entries in cells.items() if no != column_no},
             {no: state for no, state in changed.items() if no != column_no},
         )
-        if patch.cells or patch.restated:
+        if patch:
             kept.append(insert_patch(connection, head.sheet_no, patch, now))
     return Overlay(tuple(kept))
-
-
-def set_task(connection: Connection, operation_no: int, task: Task) -> None:
-    """Keep how far a column of a recalculation is."""
-    found = find_recalculation_by_no(connection, operation_no)
-    if found is not None:
-        tasks = [task if one.column_no == task.column_no else one for one in found.tasks]
-        update_tasks(connection, operation_no, tasks)

@@ -25,6 +25,7 @@ from storage.engine.rows.sheets import find_sheet_by_no
 from storage.engine.rows.stale_marks import last_mark
 from storage.engine.sheet_rows import row_numbers
 from storage.engine.snapshots import Snapshot
+from storage.mirrors import stale_states
 from storage.operations import ClaimRefused
 from storage.store import Store
 
@@ -58,6 +59,8 @@ class Reading:
     visited: int
     places: tuple[int, ...] | None
     mark: int
+    # what is said of a column that is read and gone
+    missing: str | None
 
     @property
     def row_count(self) -> int:
@@ -67,11 +70,6 @@ class Reading:
         """Return what the column, as a snapshot has it, and what it reads are known by."""
         read = [(one.snapshot, one.no) for one in self.sources if one.snapshot is not None]
         return fingerprint(digest, [(snapshot or self.snapshot, self.column.no), *read])
-
-    @property
-    def missing(self) -> Source | None:
-        """A column that is read and gone."""
-        return next((one for one in self.sources if one.snapshot is None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +159,12 @@ def read_column(store: Store, sheet_no: int, wanted: Wanted, task: Task) -> Read
             return None
         snapshot = store.snapshots.get(connection, sheet.head_no)
         sources = _sources(connection, store, column, snapshot)
+        missing = None
+        if any(one.snapshot is None for one in sources):
+            missing = _missing_message(connection, column)
         mark = last_mark(connection)
     visited, places = _visited(store, snapshot, wanted, column.no)
-    return Reading(wanted, task, column, sheet, snapshot, sources, visited, places, mark)
+    return Reading(wanted, task, column, sheet, snapshot, sources, visited, places, mark, missing)
 
 
 def is_unchanged(store: Store, job: Reading, digest: str) -> bool:
@@ -193,6 +194,11 @@ def _sources(connection: Connection, store: Store, column: Column, snapshot: Sna
         computed = place.type != "text"
         found.append(Source(one, place.title, place.no, computed, heads.get(place.sheet_no)))
     return tuple(found)
+
+
+def _missing_message(connection: Connection, column: Column) -> str:
+    state = stale_states(connection, [column.no]).get(column.no)
+    return (state and state.error_message) or "A column that this one reads is gone"
 
 
 def _visited(

@@ -14,12 +14,11 @@ from storage.engine.rows.recalculations import (
     insert_kept,
     select_kept,
     select_open_recalculations,
-    update_tasks,
+    set_task,
 )
 from storage.engine.rows.stale_marks import delete_marks
 from storage.engine.rows.workspaces import find_user
 from storage.operations import ClaimRefused, cancel_within, complete
-from storage.recalculation_commit import set_task
 from storage.recalculation_jobs import Job
 from storage.store import Store
 
@@ -49,8 +48,10 @@ def tell(store: Store, operation: Operation, task: Task) -> bool:
         if found is None:
             return False
         tasks = [task if one.column_no == task.column_no else one for one in found.tasks]
-        update_tasks(connection, operation.no, tasks)
-        return update_owned(connection, operation, _progress(store, tasks))
+        owned = update_owned(connection, operation, _progress(store, tasks))
+        if owned:
+            set_task(connection, operation.no, task)
+        return owned
 
 
 def _progress(store: Store, tasks: Sequence[Task]) -> dict[str, Any]:

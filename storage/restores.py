@@ -16,8 +16,8 @@ from storage.engine.rows.recalculations import select_open_recalculations
 from storage.engine.rows.sheets import update_sheet
 from storage.engine.rows.tables import touch_table
 from storage.engine.snapshots import commit_again
+from storage.mirrors import columns_read_elsewhere, mark_gone
 from storage.sheets import require_sheet
-from storage.staleness import mark_elsewhere
 from storage.store import Store
 from storage.versions import add_version, require_version
 
@@ -82,8 +82,10 @@ def _restore(
     head = store.snapshots.get(connection, sheet.head_no)
     state = store.snapshots.get(connection, source.snapshot_no)
     new = commit_again(connection, head, state, next_row_no=sheet.next_row_no, now=now)
-    mark_elsewhere(connection, store, new, now)
+    read = columns_read_elsewhere(connection, [sheet.no])
     restore_columns(connection, store, select_columns(connection, sheet.no), source.structure, sheet)
+    read += columns_read_elsewhere(connection, [sheet.no])
+    mark_gone(connection, store, [sheet.no], set(read), now)
     update_sheet(connection, sheet.no, {"title": source.structure.title})
     after = require_sheet(connection, who, sheet.table_id, sheet.id)
     if after.head_no != new.no:

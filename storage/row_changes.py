@@ -14,15 +14,15 @@ from storage.domain.imports import ImportedSegment
 from storage.domain.keys import Principal
 from storage.domain.manifests import Manifest, Part, SegmentRef, Source, Stored
 from storage.domain.new_rows import LARGE_CELLS, RowsAdded, blank_layout, check_values, count_rows
-from storage.domain.overlay import Entry, Patch
+from storage.domain.overlay import Entry, Patch, merged
 from storage.domain.sheets import EMPTY
 from storage.engine.rows.columns import select_columns
 from storage.engine.rows.segments import insert_segments
 from storage.engine.rows.tables import touch_table
 from storage.engine.segments import segment_key, write_segment
 from storage.engine.snapshots import commit
+from storage.mirrors import mark_moved
 from storage.sheets import get_sheet, require_sheet
-from storage.staleness import mark_elsewhere
 from storage.store import Store
 
 Values = Mapping[int, Mapping[int, Any]]
@@ -62,9 +62,9 @@ def add_rows(
         if segment:
             insert_segments(connection, sheet.no, [segment], now)
         manifest = head.manifest.appended([Part(sheet.next_row_no, rows, layout, now)])
-        patch = None if segment else _patch(held, sheet.next_row_no, now)
-        commit(connection, head, manifest, patch=patch, next_row_no=sheet.next_row_no + rows, now=now)
-        mark_elsewhere(connection, store, head, now)
+        moved = mark_moved(connection, store, head, now, next_row_no=sheet.next_row_no, shifted=False)
+        patch = merged(moved, Patch() if segment else _patch(held, sheet.next_row_no, now))
+        commit(connection, head, manifest, patch=patch or None, next_row_no=sheet.next_row_no + rows, now=now)
         touch_table(connection, sheet.table_no, now)
         details = {"row_count": rows, "first_index": head.manifest.row_count}
         record_audit(
@@ -88,8 +88,8 @@ def delete_rows(
         head = store.snapshots.get(connection, sheet.head_no)
         gone = _row_nos(head.manifest, row_indices)
         manifest = head.manifest.without_rows(gone)
-        commit(connection, head, manifest, next_row_no=sheet.next_row_no, now=now)
-        mark_elsewhere(connection, store, head, now)
+        patch = mark_moved(connection, store, head, now, next_row_no=sheet.next_row_no, shifted=True)
+        commit(connection, head, manifest, patch=patch or None, next_row_no=sheet.next_row_no, now=now)
         touch_table(connection, sheet.table_no, now)
         details = {"row_count": len(gone)}
         record_audit(
@@ -143,9 +143,7 @@ def _layout(
     return last if last == layout else layout
 
 
-def _patch(values: Values, first_row_no: int, now: datetime) -> Patch | None:
-    if not values:
-        return None
+def _patch(values: Values, first_row_no: int, now: datetime) -> Patch:
     return Patch(
         {
             no: {first_row_no + at: Entry(value, now) for at, value in column.items()}

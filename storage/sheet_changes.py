@@ -17,6 +17,7 @@ from storage.engine.rows.sheets import (
     update_sheet,
 )
 from storage.engine.rows.tables import find_table_no, touch_table
+from storage.mirrors import mark_back
 from storage.sheets import NO_SHEET, NO_TABLE, require_sheet
 from storage.store import Store
 from storage.versions import add_version
@@ -75,6 +76,8 @@ def check_deleted_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_i
 def undelete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID) -> Sheet:
     """Bring a sheet back that was deleted at most 7 days ago, to its place, as it was.
 
+    What other sheets read of it turns stale, and what it reads of others.
+
     Raises:
         NotFound: no such sheet in a table that is there, or it was deleted too long ago.
         Conflict: it is not deleted.
@@ -87,6 +90,7 @@ def undelete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UU
         at = place_index(sheet.index, count_sheets(connection, sheet.table_no))
         shift_sheets(connection, sheet.table_no, at)
         update_sheet(connection, sheet.no, {"deleted_at": None, "index": at, "updated_at": now})
+        mark_back(connection, store, [sheet.no], now)
         touch_table(connection, sheet.table_no, now)
         record_audit(connection, store, who, action="undelete", kind="sheet", entity_id=sheet.id)
         return require_sheet(connection, who, table_id, sheet_id)

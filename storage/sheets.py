@@ -26,8 +26,8 @@ from storage.engine.rows.sheets import (
 )
 from storage.engine.rows.tables import find_table_no, touch_table
 from storage.engine.snapshots import fill_snapshot, reserve_snapshot
+from storage.mirrors import columns_read_elsewhere, mark_gone
 from storage.operations import fail_within
-from storage.staleness import mark_elsewhere
 from storage.store import Store
 from storage.versions import record_version
 
@@ -172,6 +172,8 @@ def _first_columns(connection: Connection, store: Store, sheet: Sheet) -> list[C
 def delete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID) -> list[Operation]:
     """Delete a sheet (E11); return the operations that this ended: they failed, and add nothing.
 
+    What other sheets read of it turns stale, with an error that names it.
+
     Raises:
         NotFound: no such sheet.
     """
@@ -181,8 +183,9 @@ def delete_sheet(store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID
         ended = select_open(connection, table_no=sheet.table_no, sheet_no=sheet.no)
         for operation in ended:
             fail_within(connection, store, operation.no, operation.attempt, "sheet deleted")
-        mark_elsewhere(connection, store, store.snapshots.get(connection, sheet.head_no), now)
+        read = columns_read_elsewhere(connection, [sheet.no])
         mark_sheet_deleted(connection, sheet, now)
+        mark_gone(connection, store, [sheet.no], read, now)
         touch_table(connection, sheet.table_no, now)
         record_audit(connection, store, who, action="delete", kind="sheet", entity_id=sheet.id)
     return ended

@@ -12,6 +12,7 @@ from storage.domain.sheets import FIRST_SHEET
 from storage.domain.tables import UNTITLED, Table, Unchanged, free_title
 from storage.engine.catalog import Connection
 from storage.engine.rows.operations import select_open
+from storage.engine.rows.sheets import select_sheet_nos
 from storage.engine.rows.tables import (
     count_titles_from,
     find_deleted_table,
@@ -24,6 +25,7 @@ from storage.engine.rows.tables import (
     select_tables,
     update_table,
 )
+from storage.mirrors import columns_read_elsewhere, mark_back, mark_gone
 from storage.operations import fail_within
 from storage.sheets import NO_TABLE, add_sheet
 from storage.store import Store
@@ -169,6 +171,8 @@ def check_deleted_table(store: Store, who: Principal, table_id: UUID) -> None:
 def undelete_table(store: Store, who: Principal, table_id: UUID) -> Table:
     """Bring a table back that was deleted at most 7 days ago, with the sheets that it had then.
 
+    What other tables' sheets read of them turns stale, and what they read of others.
+
     Raises:
         NotFound: no such table, or it was deleted too long ago.
         Conflict: it is not deleted.
@@ -177,7 +181,9 @@ def undelete_table(store: Store, who: Principal, table_id: UUID) -> Table:
         no, deleted = _find_deleted(connection, store, who, table_id)
         if not deleted:
             raise Conflict("The table is not deleted")
-        update_table(connection, no, {"deleted_at": None, "updated_at": store.now()})
+        now = store.now()
+        update_table(connection, no, {"deleted_at": None, "updated_at": now})
+        mark_back(connection, store, select_sheet_nos(connection, no), now)
         record_audit(connection, store, who, action="undelete", kind="table", entity_id=table_id)
         found = find_table(connection, who.workspace_id, table_id)
     if found is None:
@@ -196,14 +202,20 @@ def _find_deleted(connection: Connection, store: Store, who: Principal, table_id
 def delete_table(store: Store, who: Principal, table_id: UUID) -> list[Operation]:
     """Delete a table with its sheets (E20); return the operations that this ended: they add nothing.
 
+    What sheets of other tables read of it turns stale, with an error that names it.
+
     Raises:
         NotFound: no such table.
     """
+    now = store.now()
     with store.catalog.transaction() as connection:
         no = require_table_no(connection, who, table_id)
         ended = select_open(connection, table_no=no)
         for operation in ended:
             fail_within(connection, store, operation.no, operation.attempt, "table deleted")
-        mark_table_deleted(connection, no, store.now())
+        sheet_nos = select_sheet_nos(connection, no)
+        read = columns_read_elsewhere(connection, sheet_nos)
+        mark_table_deleted(connection, no, now)
+        mark_gone(connection, store, sheet_nos, read, now)
         record_audit(connection, store, who, action="delete", kind="table", entity_id=table_id)
     return ended

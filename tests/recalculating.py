@@ -33,12 +33,17 @@ class Bench:
     """A sheet under test."""
 
     def __init__(
-        self, store: Store, who: Principal, titles: Sequence[str], rows: Sequence[Sequence[Any]]
+        self,
+        store: Store,
+        who: Principal,
+        titles: Sequence[str],
+        rows: Sequence[Sequence[Any]],
+        table_id: UUID | None = None,
     ) -> None:
         self.store, self.who = store, who
-        table = create_table(store, who)
-        sheet: Sheet = imported_sheet(store, who, table.id, titles, rows)
-        self.place: dict[str, UUID] = {"table_id": table.id, "sheet_id": sheet.id}
+        chosen = table_id or create_table(store, who).id
+        sheet: Sheet = imported_sheet(store, who, chosen, titles, rows)
+        self.place: dict[str, UUID] = {"table_id": chosen, "sheet_id": sheet.id}
         self.sheet_no = sheet.no
 
     def add(self, title: str, kind: str, **config: Any) -> ColumnCreated:

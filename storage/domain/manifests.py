@@ -177,7 +177,11 @@ class Manifest:
 
     def with_fill(self, column_no: int, fill: Fill) -> "Manifest":
         """Return this manifest with one value in every row of a column."""
-        return self._relaid(lambda columns: {**columns, column_no: fill})
+        return self.with_fills({column_no: fill})
+
+    def with_fills(self, fills: Mapping[int, Fill]) -> "Manifest":
+        """Return this manifest with one value in every row of some columns, by number."""
+        return self._relaid(lambda columns: {**columns, **fills})
 
     def without_columns(self, column_nos: Collection[int]) -> "Manifest":
         """Return this manifest without some columns."""

@@ -65,6 +65,10 @@ class Patch:
     def cell_count(self) -> int:
         return sum(map(len, self.cells.values()))
 
+    def __bool__(self) -> bool:
+        """Whether it says anything."""
+        return bool(self.cells or self.restated)
+
 
 @dataclass(frozen=True, slots=True)
 class NumberedPatch:

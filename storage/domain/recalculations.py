@@ -35,7 +35,7 @@ class Task:
         return max(0, self.cell_count - self.completed - self.failed)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: getattr(self, name) for name in Task.__slots__}
 
 
 @dataclass(frozen=True, slots=True)

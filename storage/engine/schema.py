@@ -332,8 +332,17 @@ recalculations = sa.Table(
     "recalculations",
     metadata,
     sa.Column("operation_no", sa.ForeignKey("operations.no"), primary_key=True),
-    # [Task] as storage/domain/recalculations.py spells them, in order of computation
+    # [Task] as storage/domain/recalculations.py spells them, in order of computation, when it was asked for
     sa.Column("columns", sa.JSON, nullable=False),
+)
+
+# Tasks as they stand now, where a run has begun them: what one says does not depend on how many there are.
+recalculation_tasks = sa.Table(
+    "recalculation_tasks",
+    metadata,
+    sa.Column("operation_no", sa.ForeignKey("operations.no"), primary_key=True),
+    sa.Column("column_no", _NO, primary_key=True, autoincrement=False),
+    sa.Column("task", sa.JSON, nullable=False),
 )
 
 # Answers that a run must not pay for twice, until their column is committed.

@@ -35,10 +35,20 @@ def replace_edges(connection: Connection, column_no: int, source_nos: Iterable[i
         connection.execute(column_edges.insert(), values)
 
 
+def replace_all_edges(connection: Connection, reads: Mapping[int, Collection[int]]) -> None:
+    """Let columns read these and no others."""
+    for some in _chunks(reads):
+        connection.execute(column_edges.delete().where(column_edges.c.column_no.in_(some)))
+    values = [
+        {"column_no": no, "source_no": one} for no, sources in reads.items() for one in dict.fromkeys(sources)
+    ]
+    if values:
+        connection.execute(column_edges.insert(), values)
+
+
 def delete_edges(connection: Connection, column_no: int) -> None:
-    """Take a deleted column out of the graph: it reads nothing, and nothing reads it any more."""
-    gone = (column_edges.c.column_no == column_no) | (column_edges.c.source_no == column_no)
-    connection.execute(column_edges.delete().where(gone))
+    """Let a deleted column read nothing; what read it goes on naming it, as it may be brought back."""
+    connection.execute(column_edges.delete().where(column_edges.c.column_no == column_no))
 
 
 def select_readers(connection: Connection, start: Collection[int]) -> Reads:
@@ -70,38 +80,107 @@ def _reads(connection: Connection, query: sa.Select[*tuple[Any, ...]]) -> Reads:
     return reads
 
 
-def select_read_elsewhere(connection: Connection, sheet_no: int) -> list[int]:
-    """Return the columns of a sheet that columns of other sheets read."""
+def select_read_elsewhere(connection: Connection, sheet_nos: Collection[int]) -> list[int]:
+    """Return the live columns of sheets that columns of any other sheets read."""
     source, reader = columns.alias("source"), columns.alias("reader")
     query = (
         sa.select(source.c.no)
         .join(column_edges, column_edges.c.source_no == source.c.no)
         .join(reader, reader.c.no == column_edges.c.column_no)
-        .where(source.c.sheet_no == sheet_no, reader.c.sheet_no != sheet_no)
+        .where(source.c.sheet_no.in_(sheet_nos), reader.c.sheet_no.not_in(sheet_nos))
+        .where(source.c.deleted_at.is_(None))
         .distinct()
     )
     return list(connection.execute(query).scalars())
 
 
+def select_reading_elsewhere(connection: Connection, sheet_nos: Collection[int]) -> list[int]:
+    """Return the live columns of sheets that read columns of any other sheets, live or not."""
+    source, reader = columns.alias("source"), columns.alias("reader")
+    query = (
+        sa.select(reader.c.no)
+        .join(column_edges, column_edges.c.column_no == reader.c.no)
+        .join(source, source.c.no == column_edges.c.source_no)
+        .where(reader.c.sheet_no.in_(sheet_nos), source.c.sheet_no.not_in(sheet_nos))
+        .where(reader.c.deleted_at.is_(None))
+        .distinct()
+    )
+    return list(connection.execute(query).scalars())
+
+
+def select_direct_readers(connection: Connection, nos: Collection[int]) -> Reads:
+    """Return the columns, live or not, that read some of these themselves, and which."""
+    reads: Reads = {}
+    for some in _chunks(nos):
+        where = column_edges.c.source_no.in_(some)
+        query = sa.select(column_edges.c.column_no, column_edges.c.source_no).where(where)
+        for column_no, source_no in connection.execute(query.order_by(*column_edges.c)):
+            reads.setdefault(column_no, []).append(source_no)
+    return reads
+
+
+def select_direct_sources(connection: Connection, nos: Collection[int]) -> Reads:
+    """Return what columns read themselves, live or not."""
+    reads: Reads = {}
+    for some in _chunks(nos):
+        where = column_edges.c.column_no.in_(some)
+        query = sa.select(column_edges.c.column_no, column_edges.c.source_no).where(where)
+        for column_no, source_no in connection.execute(query.order_by(*column_edges.c)):
+            reads.setdefault(column_no, []).append(source_no)
+    return reads
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A column that is deleted: by itself, or with its sheet or table, whose title is given then."""
+
+    title: str
+    sheet: str | None
+    table: str | None
+
+
+def select_gone(connection: Connection, nos: Collection[int]) -> dict[int, Gone]:
+    """Return those of columns that are deleted, themselves or with their sheet or table."""
+    found: dict[int, Gone] = {}
+    times = (columns.c.deleted_at, sheets.c.deleted_at, tables.c.deleted_at)
+    query = (
+        sa.select(columns.c.no, columns.c.title, sheets.c.title, tables.c.title, *times)
+        .join(sheets, sheets.c.no == columns.c.sheet_no)
+        .join(tables, tables.c.no == sheets.c.table_no)
+        .where(sa.or_(*(time.is_not(None) for time in times)))
+    )
+    for some in _chunks(nos):
+        for no, title, sheet, table, by_itself, with_sheet, with_table in connection.execute(
+            query.where(columns.c.no.in_(some))
+        ):
+            of_sheet = sheet if by_itself is None and with_table is None and with_sheet else None
+            found[no] = Gone(title, of_sheet, table if by_itself is None and with_table else None)
+    return found
+
+
+def _chunks(nos: Collection[int]) -> Iterable[list[int]]:
+    wanted = sorted(nos)
+    return (wanted[at : at + _MOST_IN] for at in range(0, len(wanted), _MOST_IN))
+
+
 def select_places(connection: Connection, nos: Collection[int]) -> Mapping[int, Place]:
     """Return the live columns of live sheets among these numbers."""
-    wanted = list(nos)
     found: dict[int, Place] = {}
-    for first in range(0, len(wanted), _MOST_IN):
-        where = columns.c.no.in_(wanted[first : first + _MOST_IN])
-        found |= {place.no: place for place in _places(connection, where)}
+    for some in _chunks(set(nos)):
+        found |= {place.no: place for place in _places(connection, columns.c.no.in_(some))}
     return found
 
 
 def find_place(
     connection: Connection, workspace_id: int, table_id: UUID, sheet_id: UUID, column_id: UUID
 ) -> Place | None:
-    """Return a live column of the workspace by its public ids."""
+    """Return a live column of the workspace by its public ids; of tables out of clients' sight, none."""
     where = (
         (columns.c.id == column_id)
         & (columns.c.workspace_id == workspace_id)
         & (sheets.c.id == sheet_id)
         & (tables.c.id == table_id)
+        & tables.c.hidden.is_(False)
     )
     return next(iter(_places(connection, where)), None)
 

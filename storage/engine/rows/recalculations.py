@@ -10,7 +10,13 @@ import sqlalchemy as sa
 from storage.domain.operations import ENDED, RECALCULATE, Operation
 from storage.domain.recalculations import Recalculation, Task, Wanted
 from storage.engine.catalog import Connection
-from storage.engine.schema import column_prints, kept_answers, operations, recalculations
+from storage.engine.schema import (
+    column_prints,
+    kept_answers,
+    operations,
+    recalculation_tasks,
+    recalculations,
+)
 
 _JOINED = sa.select(operations, recalculations.c.columns.label("tasks")).join(
     recalculations, recalculations.c.operation_no == operations.c.no
@@ -22,10 +28,14 @@ def insert_recalculation(connection: Connection, operation_no: int, tasks: Seque
     connection.execute(recalculations.insert().values(values))
 
 
-def update_tasks(connection: Connection, operation_no: int, tasks: Sequence[Task]) -> None:
-    where = recalculations.c.operation_no == operation_no
-    values = {"columns": [task.to_json() for task in tasks]}
-    connection.execute(recalculations.update().where(where).values(values))
+def set_task(connection: Connection, operation_no: int, task: Task) -> None:
+    """Keep how far a column of a recalculation is."""
+    one = recalculation_tasks.c
+    where = (one.operation_no == operation_no) & (one.column_no == task.column_no)
+    values: dict[str, Any] = {"task": task.to_json()}
+    if not connection.execute(recalculation_tasks.update().where(where).values(values)).rowcount:
+        values |= {"operation_no": operation_no, "column_no": task.column_no}
+        connection.execute(recalculation_tasks.insert().values(values))
 
 
 def find_recalculation(connection: Connection, sheet_no: int, public_id: str) -> Recalculation | None:
@@ -71,12 +81,26 @@ def has_older_open(connection: Connection, sheet_no: int, operation_no: int) -> 
 
 
 def _read(connection: Connection, query: sa.Select[Any]) -> list[Recalculation]:
+    rows = [dict(row) for row in connection.execute(query).mappings()]
+    begun = _begun(connection, [row["no"] for row in rows])
     found = []
-    for row in connection.execute(query).mappings():
-        values = dict(row)
-        tasks = tuple(Task(**task) for task in values.pop("tasks"))
+    for values in rows:
+        now = begun.get(values["no"], {})
+        tasks = tuple(Task(**now.get(task["column_no"], task)) for task in values.pop("tasks"))
         operation = Operation(**values)
         found.append(Recalculation(operation, Wanted.from_json(operation.spec), tasks))
+    return found
+
+
+def _begun(connection: Connection, operation_nos: Sequence[int]) -> dict[int, dict[int, dict[str, Any]]]:
+    """Return the tasks that runs have begun, by operation and column."""
+    if not operation_nos:
+        return {}
+    one = recalculation_tasks.c
+    found: dict[int, dict[int, dict[str, Any]]] = {}
+    query = sa.select(one.operation_no, one.column_no, one.task).where(one.operation_no.in_(operation_nos))
+    for operation_no, column_no, task in connection.execute(query):
+        found.setdefault(operation_no, {})[column_no] = task
     return found
 
 

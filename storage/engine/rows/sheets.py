@@ -77,6 +77,12 @@ def find_sheet_no(connection: Connection, sheet_id: UUID) -> int | None:
     return connection.execute(sa.select(sheets.c.no).where(sheets.c.id == sheet_id)).scalar()
 
 
+def select_sheet_nos(connection: Connection, table_no: int) -> list[int]:
+    """Return the numbers of a table's sheets that are not themselves deleted."""
+    where = (sheets.c.table_no == table_no) & sheets.c.deleted_at.is_(None)
+    return list(connection.execute(sa.select(sheets.c.no).where(where)).scalars())
+
+
 def select_live_sheet_nos(connection: Connection) -> list[int]:
     """Return the numbers of all sheets that are not deleted, oldest first."""
     query = sa.select(sheets.c.no).where(sheets.c.deleted_at.is_(None)).order_by(sheets.c.no)
