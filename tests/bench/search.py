@@ -10,6 +10,9 @@ import duckdb
 from storage.domain.filters import parse_filter_group
 from storage.domain.words import query_words
 from storage.engine.log_sql import quoted
+from storage.engine.rows.log_companions import select_companions
+from storage.engine.rows.log_segments import select_segments
+from storage.log_compaction import compact_logs
 from storage.log_index import index_logs
 from storage.request_logs import get_request_log
 from storage.request_search import SearchQuery, search_requests
@@ -38,13 +41,22 @@ def run(bench: Bench) -> None:
 def measure(bench: Bench, store: Store, count: int) -> None:
     """Fill an empty store and report a line a figure."""
     received = fill(store, count)
+    # as a service that has been running would have done by then
+    compact_logs(store)
     index_logs(store)
-    files = list((store.settings.root / "data").rglob("*.parquet"))
-    size = sum(path.stat().st_size for path in files)
+    with store.logs.read() as connection:
+        segments, companions = select_segments(connection), select_companions(connection)
+    size = sum(one.bytes for one in segments)
     bench.report(
-        "logs filled", logs=count, json_mb=round(received / MB), share_on_disk=round(size / received, 2)
+        "logs filled",
+        logs=count,
+        files=len(segments),
+        json_mb=round(received / MB),
+        parquet_share=round(size / received, 3),
+        share_with_index=round((size + sum(one.bytes for one in companions)) / received, 3),
+        target_shares=[0.4, 0.5],
     )
-    logs = ", ".join(quoted(str(path)) for path in files if path.name.startswith("request_logs"))
+    logs = ", ".join(quoted(str(store.data.path(one.key))) for one in segments)
     with duckdb.connect(config={"threads": 2}) as bare:
         for what, target_ms, ask, query in _figures(store, count):
             walls, cpus = _rounds(ask, ROUNDS)
