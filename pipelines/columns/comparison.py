@@ -1,5 +1,6 @@
 """comparison: two columns, or one and a target, to true or false; a whole chunk at once."""
 
+import json
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from uuid import UUID
 import polars as pl
 from pydantic_core import from_json
 
+from pipelines.columns.costs import MOST_STEPS, TOO_LONG, Heard, steps, stretches, unheard
 from pipelines.columns.json_extract import extract
 from pipelines.columns.protocol import RunContext, RunnerKind
 from pipelines.columns.values import json_text, numbers, shown, values_of
@@ -35,6 +37,7 @@ class Comparison:
     """Compares the rows of a chunk by the column's configuration."""
 
     config: Mapping[str, Any]
+    heard: Heard = unheard
 
     def compute(self, chunk: Chunk) -> Iterable[Answers]:
         """Yield one answer for the whole chunk: true or false a row."""
@@ -43,7 +46,8 @@ class Comparison:
             sides.append(_repeated(self.config["target"], len(chunk)))
         how = self.config["comparison_type"]
         compare = {"STRING": _texts, "NUMBER": _numbers, "JSON": _jsons}[how["type"]]
-        found, errors = compare(sides[0], sides[1], how, fixed="target" in self.config)
+        asked = _Asked(how, fixed="target" in self.config, heard=self.heard)
+        found, errors = compare(sides[0], sides[1], asked)
         values = pl.Series(found, dtype=pl.Boolean)
         if errors:
             values = values.scatter(list(errors), None)
@@ -53,15 +57,24 @@ class Comparison:
 Compared = tuple[pl.Series, dict[int, CellError]]
 
 
-def _texts(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool) -> Compared:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """How two columns are compared; `fixed`: the second is one value over and over."""
+
+    how: Mapping[str, Any]
+    fixed: bool
+    heard: Heard
+
+
+def _texts(left: Values, right: Values, asked: _Asked) -> Compared:
     """Compare what is shown. Nothing equals nothing only, and is neither before nor after anything."""
-    one, two, name = shown(left), shown(right), how["operator"]
+    one, two, name = shown(left), shown(right), asked.how["operator"]
     if name == "equals":
         return one.eq_missing(two), {}
     if name == "not_equals":
         return one.ne_missing(two), {}
     if name == "regex":
-        return _matches(one, two, fixed=fixed)
+        return _matches(one, two, asked)
     if name in _ORDER:
         return _ORDER[name](one, two).fill_null(value=False), {}
     frame = pl.DataFrame({"one": one, "two": two})
@@ -75,22 +88,35 @@ _OF_TEXT = {
 }
 
 
-def _matches(one: pl.Series, two: pl.Series, *, fixed: bool) -> Compared:
+def _matches(one: pl.Series, two: pl.Series, asked: _Asked) -> Compared:
+    work = steps(one, two)
+    too_long = work > MOST_STEPS
+    errors = dict.fromkeys(too_long.arg_true().to_list(), TOO_LONG)
+    texts = one.zip_with(~too_long, one.clear(len(one))) if errors else one
+    found: list[pl.Series] = []
+    for start, count in stretches(work.zip_with(~too_long, work * 0), MOST_STEPS, asked.heard):
+        piece, wrong = _found(texts.slice(start, count), two.slice(start, count), fixed=asked.fixed)
+        found.append(piece)
+        errors |= {start + at: _NO_PATTERN for at in wrong}
+    return pl.concat(found) if found else pl.Series(dtype=pl.Boolean), errors
+
+
+def _found(texts: pl.Series, patterns: pl.Series, *, fixed: bool) -> tuple[pl.Series, list[int]]:
+    """Say of each text whether it holds its pattern, and where the pattern is none."""
     if fixed:
         # compiled once, not for each row
         try:
-            return one.str.contains(two[0] if len(two) else "").fill_null(value=False), {}
+            return texts.str.contains(patterns[0]).fill_null(value=False), []
         except pl.exceptions.ComputeError:
-            return one.is_null(), dict.fromkeys(range(len(one)), _NO_PATTERN)
-    frame = pl.DataFrame({"one": one, "two": two})
-    found = frame.select(pl.col("one").str.contains(pl.col("two"), strict=False)).to_series()
-    wrong = found.is_null() & one.is_not_null() & two.is_not_null()
-    return found.fill_null(value=False), dict.fromkeys(wrong.arg_true().to_list(), _NO_PATTERN)
+            return texts.is_null(), list(range(len(texts)))
+    frame = pl.DataFrame({"text": texts, "pattern": patterns})
+    found = frame.select(pl.col("text").str.contains(pl.col("pattern"), strict=False)).to_series()
+    wrong = found.is_null() & texts.is_not_null() & patterns.is_not_null()
+    return found.fill_null(value=False), wrong.arg_true().to_list()
 
 
-def _numbers(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool) -> Compared:
-    del fixed
-    compare = _ORDER[how["operator"]]
+def _numbers(left: Values, right: Values, asked: _Asked) -> Compared:
+    compare = _ORDER[asked.how["operator"]]
     if left.encoding == right.encoding == "integer":
         one, two = left.series, right.series
     else:
@@ -99,13 +125,19 @@ def _numbers(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool
     return compare(one, two).fill_null(value=False), dict.fromkeys(wrong.arg_true().to_list(), _NO_NUMBER)
 
 
-def _jsons(left: Values, right: Values, how: Mapping[str, Any], *, fixed: bool) -> Compared:
+def _jsons(left: Values, right: Values, asked: _Asked) -> Compared:
     """Compare what JSON says: 1 is 1.0, and the order of keys does not matter."""
-    steps = parse_json_path(how["json_path"]) if "json_path" in how else ()
-    one = extract(json_text(left, parse=True), steps)
-    two = json_text(right, parse=True) if fixed else extract(json_text(right, parse=True), steps)
+    how = asked.how
+    path = parse_json_path(how["json_path"]) if "json_path" in how else ()
+    one = extract(json_text(left, parse=True), path)
+    two = json_text(right, parse=True) if asked.fixed else extract(json_text(right, parse=True), path)
     if how["operator"] in _EQUALITY:
         return _same(one, two) == _EQUALITY[how["operator"]], {}
+    if how["operator"] == "regex":
+        # a pattern is looked for in texts alone
+        one, two = _string(one), _string(two)
+        matched, wrong = _matches(one, two, asked)
+        return matched & one.is_not_null() & two.is_not_null(), wrong
     compare = _JSON[how["operator"]]
     found: list[bool] = []
     errors: dict[int, CellError] = {}
@@ -188,10 +220,11 @@ def _of_strings(question: Callable[[str, str], bool]) -> Callable[[Any, Any], bo
     return lambda a, b: isinstance(a, str) and isinstance(b, str) and question(a, b)
 
 
-def _search(text: str, pattern: str) -> bool:
-    # the engine of the text comparison: its time is linear, whatever the pattern
-    found = pl.select(pl.lit(text).str.contains(pattern, strict=False)).item()
-    return bool(found)
+def _string(texts: pl.Series) -> pl.Series:
+    """Return the strings among JSON texts; null for all else."""
+    strings = texts.str.starts_with('"').fill_null(value=False)
+    held = [json.loads(text) if is_one else None for text, is_one in zip(texts, strings, strict=True)]
+    return pl.Series(held, dtype=pl.String)
 
 
 _JSON: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -202,7 +235,6 @@ _JSON: Mapping[str, Callable[[Any, Any], bool]] = {
     "contains": _contains,
     "starts_with": _of_strings(str.startswith),
     "ends_with": _of_strings(str.endswith),
-    "regex": _of_strings(_search),
 }
 
 
@@ -213,7 +245,7 @@ def _repeated(target: Any, count: int) -> Values:
 
 @contextmanager
 def _open(context: RunContext) -> Iterator[Comparison]:
-    yield Comparison(context.column.config)
+    yield Comparison(context.column.config, context.heard)
 
 
 KIND = RunnerKind(engine=lambda _: f"comparison 1, polars {pl.__version__}", open=_open, chunk_rows=250_000)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import polars as pl
 
+from pipelines.columns.costs import MOST_STEPS, TOO_LONG, Heard, steps, stretches, unheard
 from pipelines.columns.json_extract import extract, is_json, too_deep
 from pipelines.columns.protocol import RunContext, RunnerKind
 from pipelines.columns.values import is_empty, json_text, numbers, shown, to_list, values_of
@@ -29,6 +30,7 @@ class Composition:
 
     config: Mapping[str, Any]
     edges: Sequence[Edge]
+    heard: Heard = unheard
 
     def compute(self, chunk: Chunk) -> Iterable[Answers]:
         """Yield one answer for the whole chunk."""
@@ -41,7 +43,10 @@ class Composition:
             values, errors = _combined(sources, [_name(edge) for edge in self.edges])
             yield Answers(values, errors=errors)
             return
-        values, errors = _OPERATIONS[operation](sources, self.config)
+        if operation == "regex_extract":
+            values, errors = _regex(sources, self.config, self.heard)
+        else:
+            values, errors = _OPERATIONS[operation](sources, self.config)
         yield Answers(values, errors=errors)
 
 
@@ -93,16 +98,21 @@ def _json_path(sources: Sequence[Values], config: Mapping[str, Any]) -> Composed
     return values_of(to_list(Values("json", found))), {}
 
 
-def _regex(sources: Sequence[Values], config: Mapping[str, Any]) -> Composed:
-    texts = shown(sources[0])
-    pattern = config["pattern"]
+def _regex(sources: Sequence[Values], config: Mapping[str, Any], heard: Heard) -> Composed:
+    texts, pattern = shown(sources[0]), config["pattern"]
     group = config.get("group", min(1, re.compile(pattern).groups))
+    work = steps(texts, pl.Series([pattern]).new_from_index(0, len(texts)))
+    too_long = work > MOST_STEPS
+    errors = dict.fromkeys(too_long.arg_true().to_list(), TOO_LONG)
+    if errors:
+        texts, work = texts.zip_with(~too_long, texts.clear(len(texts))), work.zip_with(~too_long, work * 0)
+    found = [texts.clear()]
     try:
-        found = texts.str.extract(pattern, group)
+        for start, count in stretches(work, MOST_STEPS, heard):
+            found.append(texts.slice(start, count).str.extract(pattern, group))
     except pl.exceptions.ComputeError:
-        empty = Values("text", texts.clear(len(texts)))
-        return empty, dict.fromkeys(range(len(texts)), _NO_PATTERN)
-    return Values("text", found), {}
+        return Values("text", texts.clear(len(texts))), dict.fromkeys(range(len(texts)), _NO_PATTERN)
+    return Values("text", pl.concat(found)), errors
 
 
 def _parse(sources: Sequence[Values], config: Mapping[str, Any]) -> Composed:
@@ -176,7 +186,6 @@ _OPERATIONS: Mapping[str, Callable[[Sequence[Values], Mapping[str, Any]], Compos
     "coalesce": _coalesce,
     "concat": _concat,
     "json_path": _json_path,
-    "regex_extract": _regex,
     "parse_value": _parse,
     "count": _count,
     "min": _least,
@@ -186,7 +195,7 @@ _OPERATIONS: Mapping[str, Callable[[Sequence[Values], Mapping[str, Any]], Compos
 
 @contextmanager
 def _open(context: RunContext) -> Iterator[Composition]:
-    yield Composition(context.column.config, context.column.dependencies)
+    yield Composition(context.column.config, context.column.dependencies, context.heard)
 
 
 KIND = RunnerKind(engine=lambda _: f"composition 1, polars {pl.__version__}", open=_open, chunk_rows=250_000)

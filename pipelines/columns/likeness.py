@@ -8,6 +8,7 @@ import polars as pl
 from pydantic_core import from_json
 from rapidfuzz.distance import JaroWinkler, Levenshtein
 
+from pipelines.columns.costs import MOST_PAIRED, TOO_LARGE, Heard, paired, stretches
 from pipelines.columns.values import json_text, numbers, shown
 from storage.domain.results import CellError, Values
 
@@ -17,6 +18,8 @@ _NO_NUMBER = CellError("not_a_number", "A compared value is no number")
 _NO_VECTOR = CellError("not_a_vector", "A compared value is no array of numbers")
 _OTHER_LENGTH = CellError("not_comparable", "The compared arrays have different lengths")
 _VECTOR = r"^\s*\[[-+0-9.eE,\s]*\]\s*$"
+# what stands for a missing value, as a text and as JSON
+_NOTHING = ("", "null")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -26,17 +29,35 @@ def _distance(left: Values, right: Values) -> Measured:
     return found, dict.fromkeys(found.is_null().arg_true().to_list(), _NO_NUMBER)
 
 
-def _alike(scorer: Callable[..., float]) -> Callable[[Values, Values], Measured]:
+def alike(
+    likeness: Callable[[pl.Series, pl.Series], pl.Series], sides: tuple[Values, Values], heard: Heard
+) -> Measured:
+    """Measure pairs by what takes as long as the product of their lengths, in stretches that can be ended."""
+    one, two = (json_text(side, parse=True) if likeness is _json else shown(side) for side in sides)
+    one, two = one.fill_null(_NOTHING[likeness is _json]), two.fill_null(_NOTHING[likeness is _json])
+    differing = one != two
+    work = paired(one, two) * differing.cast(pl.Float64)
+    too_large = work > MOST_PAIRED
+    errors = dict.fromkeys(too_large.arg_true().to_list(), TOO_LARGE)
+    if errors:
+        two = two.zip_with(~too_large, one)
+        work = work.zip_with(~too_large, work * 0)
+    found = [pl.Series(dtype=pl.Float64)]
+    for start, count in stretches(work, MOST_PAIRED, heard):
+        found.append(likeness(one.slice(start, count), two.slice(start, count)))
+    return pl.concat(found), errors
+
+
+def _of_texts(scorer: Callable[..., float]) -> Callable[[pl.Series, pl.Series], pl.Series]:
     """A likeness of texts; nothing is the empty text, and two empty texts are the same."""
 
-    def measured(left: Values, right: Values) -> Measured:
+    def measured(one: pl.Series, two: pl.Series) -> pl.Series:
         # with numpy it costs 0.1 s to load, which a process that scores nothing should not pay
         import numpy as np  # noqa: PLC0415
         from rapidfuzz import process  # noqa: PLC0415
 
-        one, two = (shown(side).fill_null("").to_list() for side in (left, right))
-        found = process.cpdist(one, two, scorer=scorer, dtype=np.float64, workers=1)
-        return pl.Series(found), {}
+        found = process.cpdist(one.to_list(), two.to_list(), scorer=scorer, dtype=np.float64, workers=1)
+        return pl.Series(found, dtype=pl.Float64)
 
     return measured
 
@@ -68,17 +89,11 @@ def _f1(one: str, two: str) -> float:
     return 2 * common / (len(first) + len(second))
 
 
-def _json(left: Values, right: Values) -> Measured:
-    """How much of two JSON values agrees; a text that is JSON counts as what it says."""
-    one, two = json_text(left, parse=True), json_text(right, parse=True)
-    same = one.eq_missing(two).to_list()
-    pairs = zip(same, one.to_list(), two.to_list(), strict=True)
-    found = [1.0 if equal else json_likeness(_load(a), _load(b)) for equal, a, b in pairs]
-    return pl.Series(found, dtype=pl.Float64), {}
-
-
-def _load(text: str | None) -> Any:
-    return None if text is None else from_json(text)
+def _json(one: pl.Series, two: pl.Series) -> pl.Series:
+    """How much of two JSON values agrees."""
+    pairs = zip((one == two).to_list(), one.to_list(), two.to_list(), strict=True)
+    found = [1.0 if equal else json_likeness(from_json(a), from_json(b)) for equal, a, b in pairs]
+    return pl.Series(found, dtype=pl.Float64)
 
 
 def json_likeness(one: Any, two: Any) -> float:
@@ -132,12 +147,14 @@ def _vector(text: str | None) -> Sequence[float] | None:
         return None
 
 
+ALIKE: Mapping[str, Callable[[pl.Series, pl.Series], pl.Series]] = {
+    "levenshtein": _of_texts(Levenshtein.normalized_similarity),
+    "jaro_winkler": _of_texts(JaroWinkler.normalized_similarity),
+    "json_similarity": _json,
+}
 COMPARE: Mapping[str, Callable[[Values, Values], Measured]] = {
     "absolute_numeric_distance": _distance,
-    "levenshtein": _alike(Levenshtein.normalized_similarity),
-    "jaro_winkler": _alike(JaroWinkler.normalized_similarity),
     "token_f1": _token_f1,
     "exact_match": _exact,
-    "json_similarity": _json,
     "cosine_similarity": _cosine,
 }

@@ -9,7 +9,8 @@ from uuid import UUID
 import polars as pl
 import rapidfuzz
 
-from pipelines.columns.likeness import COMPARE
+from pipelines.columns.costs import Heard, unheard
+from pipelines.columns.likeness import ALIKE, COMPARE, alike
 from pipelines.columns.protocol import RunContext, RunnerKind
 from pipelines.columns.values import nulls, numbers, shown
 from storage.domain.cells import display_value
@@ -28,12 +29,15 @@ class Score:
     """Measures the rows of a chunk by the column's configuration."""
 
     config: Mapping[str, Any]
+    heard: Heard = unheard
 
     def compute(self, chunk: Chunk) -> Iterable[Answers]:
         """Yield one answer for the whole chunk: a number a row; null where there is nothing to measure."""
         sources = [chunk.columns[UUID(one)] for one in self.config["sources"]]
         metric = self.config["metric"]
-        if metric in COMPARE:
+        if metric in ALIKE:
+            found, errors = alike(ALIKE[metric], (sources[0], sources[1]), self.heard)
+        elif metric in COMPARE:
             found, errors = COMPARE[metric](*sources)
         else:
             found, errors = _combined(sources, self.config)
@@ -138,7 +142,7 @@ def passed(found: pl.Series, config: Mapping[str, Any]) -> pl.Series:
 
 @contextmanager
 def _open(context: RunContext) -> Iterator[Score]:
-    yield Score(context.column.config)
+    yield Score(context.column.config, context.heard)
 
 
 KIND = RunnerKind(

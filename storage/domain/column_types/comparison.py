@@ -1,11 +1,11 @@
 """comparison: two columns, or one and a fixed target, compared to true or false."""
 
-import re
 from typing import Any
 
 from storage.domain.column_types.binding import SOURCES, Binder, ColumnType, config_schema
 from storage.domain.errors import InvalidConfig
 from storage.domain.json_paths import parse_json_path
+from storage.domain.patterns import check_pattern
 
 OPERATORS = ("equals", "not_equals", "lt", "le", "gt", "ge", "contains", "starts_with", "ends_with", "regex")
 KINDS = ("STRING", "JSON", "NUMBER")
@@ -44,16 +44,9 @@ def bind(config: dict[str, Any], binder: Binder) -> dict[str, Any]:
             raise InvalidConfig("config.comparison_type.json_path: goes with type JSON")
         parse_json_path(given["json_path"], "config.comparison_type.json_path")
     if operator == "regex" and isinstance(config.get("target"), str):
-        _check_pattern(config["target"], "config.target")
+        check_pattern(config["target"], "config.target")
     bound = {**config, "sources": binder.sources(config["sources"])}
     return {**bound, "comparison_type": {**given, "type": kind, "operator": operator}}
-
-
-def _check_pattern(pattern: str, where: str) -> None:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise InvalidConfig(f"{where}: is no regular expression: {error}") from error
 
 
 TYPE = ColumnType(SCHEMA, bind)

@@ -1,11 +1,11 @@
 """composition: a mirror of a column, of any sheet, or an operation over columns of the same row."""
 
-import re
 from typing import Any
 
 from storage.domain.column_types.binding import SOURCE, SOURCES, Binder, ColumnType, config_schema
 from storage.domain.errors import InvalidConfig
 from storage.domain.json_paths import parse_json_path
+from storage.domain.patterns import LONGEST_PATTERN, check_pattern
 
 OF_ONE = frozenset({"json_path", "regex_extract", "parse_value"})
 OPERATIONS = (
@@ -40,7 +40,7 @@ SCHEMA = config_schema(
         "operation": {"type": "string", "enum": list(OPERATIONS)},
         "separator": {"type": "string", "maxLength": 1024, "description": "Of concat; default none."},
         "json_path": {"type": "string", "minLength": 1, "maxLength": 1024},
-        "pattern": {"type": "string", "minLength": 1, "maxLength": 10_000},
+        "pattern": {"type": "string", "minLength": 1, "maxLength": LONGEST_PATTERN},
         "group": {
             "type": "integer",
             "minimum": 0,
@@ -89,10 +89,7 @@ def _check_arguments(config: dict[str, Any], operation: str | None) -> None:
 
 
 def _check_pattern(pattern: str, group: int | None) -> None:
-    try:
-        groups = re.compile(pattern).groups
-    except re.error as error:
-        raise InvalidConfig(f"config.pattern: is no regular expression: {error}") from error
+    groups = check_pattern(pattern, "config.pattern")
     if group is not None and group > groups:
         raise InvalidConfig(f"config.group: the pattern has {groups} groups")
 

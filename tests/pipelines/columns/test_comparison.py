@@ -4,11 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.columns.comparison import json_equal
-from tests.pipelines.columns.computing import compared
+from pipelines.columns.comparison import Comparison, json_equal
+from pipelines.columns.values import values_of
+from storage.domain.results import Chunk
+from tests.pipelines.columns.computing import IDS, compared
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.floats(-5, 5) | st.text("ab", max_size=2),
@@ -70,7 +72,8 @@ def test_texts_that_no_reader_takes_for_json_are_compared_as_texts() -> None:
     assert compared("JSON", "starts_with", left[:3], target="N") == ([False, False, True], {})
 
 
-@given(st.lists(st.tuples(JSON, JSON), min_size=1, max_size=6))
+@settings(max_examples=30)
+@given(st.lists(st.tuples(JSON, JSON), min_size=5, max_size=20))
 def test_json_columns_are_compared_as_their_values_are(pairs: list[tuple[Any, Any]]) -> None:
     expected = [json_equal(a, b) for a, b in pairs]
     spelled = [[json.dumps(value) for value in side] for side in zip(*pairs, strict=True)]
@@ -92,3 +95,29 @@ def test_json_equality_is_that_of_values(pairs: list[tuple[Any, Any]]) -> None:
     for a, b in pairs:
         assert json_equal(a, b) == same(a, b)
         assert json_equal(a, a)
+
+
+def test_a_pattern_that_is_too_much_for_a_text_fails_its_row_alone() -> None:
+    texts = ["a" * 200_000, "a" * 2_000, "b"]
+    large = "(a?){2000}a{2000}"
+    for kind in ("STRING", "JSON"):
+        found = ([None, True, False], {0: "input_too_large"})
+        assert compared(kind, "regex", texts, target=large) == found
+        assert compared(kind, "regex", texts, [large] * 3) == found
+    assert compared("STRING", "regex", ["a" * 200_000], target="a{3}")[0] == [True]
+    assert compared("JSON", "regex", ["x", 1, None, ["x"]], target="x") == ([True, False, False, False], {})
+
+
+def test_a_cancelled_run_ends_between_stretches() -> None:
+    told: list[int] = []
+
+    def cancelled(_completed: int, _failed: int) -> None:
+        told.append(1)
+        raise KeyboardInterrupt
+
+    columns = {IDS[0]: values_of(["a" * 50_000] * 6)}
+    how = {"type": "STRING", "operator": "regex"}
+    config = {"sources": [str(IDS[0])], "target": "(a?){3000}b", "comparison_type": how}
+    with pytest.raises(KeyboardInterrupt):
+        list(Comparison(config, cancelled).compute(Chunk(range(6), range(6), columns)))
+    assert told == [1]

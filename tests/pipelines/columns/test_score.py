@@ -122,3 +122,12 @@ def test_likeness_of_json_has_its_laws(one: Any, two: Any) -> None:
     assert 0 <= found <= 1
     assert found == pytest.approx(json_likeness(two, one))
     assert json_likeness(one, one) == 1
+
+
+def test_texts_that_are_too_long_to_be_measured_fail_alone() -> None:
+    long = "ab" * 80_000
+    for metric in ("levenshtein", "jaro_winkler"):
+        values, errors = scored(metric, [long, long, "a"], [long[1:], long, "a"])
+        assert (values, errors) == ([None, 1.0, 1.0], {0: "input_too_large"})
+    values, errors = scored("json_similarity", [[long], [long], None], [[long[1:]], [long], None])
+    assert (values, errors) == ([None, 1.0, 1.0], {0: "input_too_large"})
