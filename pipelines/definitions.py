@@ -24,6 +24,7 @@ defs = Definitions(
     assets=[
         sheets.sheet_snapshots,
         sheets.sheet_recalculation,
+        sheets.sheet_model_answers,
         sheets.sheet_column,
         sheet_upkeep.sheet_compactions,
         sheet_views.sheet_views,
@@ -46,6 +47,7 @@ defs = Definitions(
     jobs=[
         sheets.import_job,
         sheets.recalculation_job,
+        sheets.model_job,
         sheet_upkeep.upkeep_job,
         datasets.dataset_job,
         sheet_views.views_job,

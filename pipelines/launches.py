@@ -6,9 +6,17 @@ from typing import Any
 
 from storage.domain.datasets import group_id_of
 from storage.domain.operations import DATASETS, IMPORTS, RECALCULATE, REPORT_REFRESH, Operation
+from storage.domain.recalculations import asks_models
 
 IMPORT_JOB, RECALCULATION_JOB, DATASET_JOB = "import_sheet", "recalculate_sheet", "write_dataset"
-SHEET_ASSET, RECALCULATION_ASSET = "sheet_snapshots", "sheet_recalculation"
+MODEL_JOB = "ask_models"
+SHEET_ASSET, RECALCULATION_ASSET, MODEL_ASSET = (
+    "sheet_snapshots",
+    "sheet_recalculation",
+    "sheet_model_answers",
+)
+MODEL_POOL = "model_calls"
+"""How many runs that ask models may work at once; without a limit (Dagster's UI sets one) any number."""
 DATASET_ASSET, COLUMN_ASSET = "dataset_versions", "sheet_column"
 SHEET_PARTITIONS, DATASET_PARTITIONS = "sheets", "dataset_groups"
 OUTBOX_SENSOR = "outbox"
@@ -20,7 +28,12 @@ _JOBS = {
     REPORT_REFRESH: IMPORT_JOB,
     **dict.fromkeys(DATASETS, DATASET_JOB),
 }
-_ASSETS = {IMPORT_JOB: SHEET_ASSET, RECALCULATION_JOB: RECALCULATION_ASSET, DATASET_JOB: DATASET_ASSET}
+_ASSETS = {
+    IMPORT_JOB: SHEET_ASSET,
+    RECALCULATION_JOB: RECALCULATION_ASSET,
+    MODEL_JOB: MODEL_ASSET,
+    DATASET_JOB: DATASET_ASSET,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +55,7 @@ class Launch:
 
 def launch_of(operation: Operation, sheet_id: str) -> Launch:
     """Spell the launch of an operation's current attempt on a sheet (its public id)."""
-    job = _JOBS[operation.kind]
+    job = MODEL_JOB if asks_models(operation) else _JOBS[operation.kind]
     config = {"operation_no": operation.no, "attempt": operation.attempt}
     partitions, partition, tag = _place(operation, sheet_id)
     return Launch(

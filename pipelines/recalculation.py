@@ -70,7 +70,7 @@ def recalculate(
 def _work_off(run: Run, found: Recalculation, ended: Callable[[Ended], bool]) -> bool:
     """Compute what is left; False when the budget ended it."""
     tasks = {task.column_no: task for task in found.tasks if task.state != DONE}
-    order = get_order(run.store, list(tasks))
+    order = get_order(run.store, run.operation, list(tasks))
     work = SideBySide[int, Ended](
         order.behind, lambda no: _ASK if no in order.asking else _COMPUTE, _AT_ONCE, MOST_AT_ONCE
     )

@@ -19,7 +19,7 @@ from storage.engine.fingerprints import fingerprint
 from storage.engine.picking import joined_frames, picked
 from storage.engine.read_ahead import read_next
 from storage.engine.rows.column_edges import select_places, select_sources
-from storage.engine.rows.columns import find_column_by_no
+from storage.engine.rows.columns import find_column_by_no, select_columns
 from storage.engine.rows.recalculations import find_fingerprints, find_recalculation_by_no, has_older_open
 from storage.engine.rows.sheets import find_sheet_by_no
 from storage.engine.rows.stale_marks import last_mark
@@ -107,12 +107,12 @@ class Order:
     asking: frozenset[int]
 
 
-def get_order(store: Store, column_nos: Sequence[int]) -> Order:
-    """Return in which order columns can be computed, as they read each other now."""
+def get_order(store: Store, operation: Operation, column_nos: Sequence[int]) -> Order:
+    """Return in which order columns of a sheet can be computed, as they read each other now."""
     with store.catalog.read() as connection:
         reads = select_sources(connection, column_nos)
-        places = select_places(connection, column_nos)
-    asking = frozenset(no for no, place in places.items() if place.type in ASK_MODELS)
+        columns = select_columns(connection, operation.sheet_no or 0)
+    asking = frozenset(column.no for column in columns if column.runner in ASK_MODELS)
     return Order(chosen_sources(reads, column_nos), asking)
 
 

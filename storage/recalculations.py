@@ -174,7 +174,10 @@ def _enqueue(
     wanted: Wanted,
     tasks: Sequence[Task],
 ) -> Operation:
-    lane = _lane(connection, sheet, tasks)
+    nos = {task.column_no for task in tasks}
+    kinds = {column.runner for column in select_columns(connection, sheet.no) if column.no in nos}
+    asks = bool(kinds & ASK_MODELS)
+    lane = _lane(connection, sheet, tasks, kinds)
     operation = enqueue(
         connection,
         store,
@@ -183,7 +186,7 @@ def _enqueue(
         kind=RECALCULATE,
         lane=lane,
         request_hash=sha256(repr(wanted).encode()).hexdigest(),
-        spec=wanted.to_json(),
+        spec=wanted.to_json(asks_models=asks),
         table_no=sheet.table_no,
         sheet_no=sheet.no,
     )
@@ -191,13 +194,11 @@ def _enqueue(
     return operation
 
 
-def _lane(connection: Connection, sheet: Sheet, tasks: Sequence[Task]) -> Lane:
+def _lane(connection: Connection, sheet: Sheet, tasks: Sequence[Task], kinds: set[str]) -> Lane:
     """Choose where a run stands: little of what is quickly computed goes with the short work."""
     if select_open_recalculations(connection, sheet.no):
         # one that waits for another of its sheet must not take the place of what computes
         return "wait"
-    nos = {task.column_no for task in tasks}
-    kinds = {column.runner for column in select_columns(connection, sheet.no) if column.no in nos}
     if kinds & ASK_MODELS:
         return "wait"
     few = sum(task.cell_count for task in tasks) <= _FEW_CELLS

@@ -23,7 +23,7 @@ from dagster import (
 )
 
 from pipelines.defs.datasets import dataset_job, dataset_partitions
-from pipelines.defs.sheets import import_job, recalculation_job, sheet_partitions
+from pipelines.defs.sheets import import_job, model_job, recalculation_job, sheet_partitions
 from pipelines.home import worker_is_reachable
 from pipelines.launches import OUTBOX_SENSOR, attempt_of, launch_of
 from pipelines.resources import process_store
@@ -31,7 +31,7 @@ from storage import operations
 from storage.domain.operations import QUEUED, Operation
 from storage.store import Store
 
-OPERATION_JOBS = [import_job, recalculation_job, dataset_job]
+OPERATION_JOBS = [import_job, recalculation_job, model_job, dataset_job]
 PARTITIONS = [sheet_partitions, dataset_partitions]
 # The API launches at once after its commit; the net must not race it.
 GRACE = timedelta(seconds=3)

@@ -20,6 +20,9 @@ from pipelines.defs.column_records import metadata_of_column, value_of
 from pipelines.launches import (
     COLUMN_ASSET,
     IMPORT_JOB,
+    MODEL_ASSET,
+    MODEL_JOB,
+    MODEL_POOL,
     RECALCULATION_ASSET,
     RECALCULATION_JOB,
     SHEET_ASSET,
@@ -32,7 +35,7 @@ from pipelines.work import Outcome, reopen, run_operation
 sheet_partitions = DynamicPartitionsDefinition(name=SHEET_PARTITIONS)
 sheet_column = AssetSpec(
     COLUMN_ASSET,
-    deps=[RECALCULATION_ASSET],
+    deps=[RECALCULATION_ASSET, MODEL_ASSET],
     partitions_def=sheet_partitions,
     group_name="sheets",
     description="A column of a recalculation: cells, price, tokens, errors, latencies; an event each.",
@@ -73,6 +76,21 @@ def sheet_recalculation(
     return write_by_operation(context, config, store)
 
 
+@asset(
+    name=MODEL_ASSET,
+    partitions_def=sheet_partitions,
+    group_name="sheets",
+    deps=[sheet_snapshots],
+    pool=MODEL_POOL,
+    description="As sheet_recalculation, where columns ask models: as many at once as the pool lets.",
+)
+def sheet_model_answers(
+    context: AssetExecutionContext, config: OperationConfig, store: StoreResource
+) -> MaterializeResult[None]:
+    """Compute the cells that an operation asks for, some of them by models."""
+    return write_by_operation(context, config, store)
+
+
 def write_by_operation(
     context: AssetExecutionContext, config: OperationConfig, store: StoreResource
 ) -> MaterializeResult[None]:
@@ -108,4 +126,10 @@ recalculation_job = define_asset_job(
     AssetSelection.assets(sheet_recalculation).without_checks(),
     executor_def=in_process_executor,
     description="Compute cells of a sheet.",
+)
+model_job = define_asset_job(
+    MODEL_JOB,
+    AssetSelection.assets(sheet_model_answers).without_checks(),
+    executor_def=in_process_executor,
+    description="Compute cells of a sheet, some of them by models.",
 )

@@ -8,6 +8,7 @@ from storage.domain.cells import CellState
 from storage.domain.operations import ENDED, QUEUED, RUNNING, Operation
 
 WAITS, RUNS, DONE = "queued", "running", "done"
+_ASKS_MODELS = "asks_models"
 ANY_STATUS = ("stale", "failed")
 """Which cells a recalculation visits when it is not told."""
 
@@ -51,8 +52,8 @@ class Wanted:
     force: bool = False
     budget: float | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    def to_json(self, *, asks_models: bool = False) -> dict[str, Any]:
+        return asdict(self) | {_ASKS_MODELS: asks_models}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Wanted":
@@ -68,6 +69,11 @@ class Wanted:
     def visits(self, status: str) -> bool:
         """Say whether a cell of a status is visited."""
         return not self.statuses or status in self.statuses
+
+
+def asks_models(operation: Operation) -> bool:
+    """Say whether a recalculation was queued for columns that ask models."""
+    return bool(operation.spec.get(_ASKS_MODELS))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,13 @@ def run(bench: Bench) -> None:
             yardstick_health=ping,
             met=add["p50_ms"] <= ADD_MS,
         )
-        seconds = _wait(service, sheet, _add(service, sheet, "Same", "A", "B").operation_id)
+        for one in added:
+            # recalculations of a sheet run one after the other: the one that is timed must not wait for these
+            _wait(service, sheet, one.operation_id)
         bare = _bare(bench.folder, text)
+        begun = time.perf_counter()
+        _wait(service, sheet, _add(service, sheet, "Same", "A", "B").operation_id)
+        seconds = time.perf_counter() - begun
         bench.report(
             "comparison, POST to completed",
             rows_a_second=round(rows / seconds),
@@ -80,17 +85,16 @@ def _add(service: Service, sheet: str, title: str, *sources: str) -> _Added:
     return _Added(ms, answer["operation_id"])
 
 
-def _wait(service: Service, sheet: str, operation_id: str) -> float:
-    """Return the seconds until a recalculation has completed.
+def _wait(service: Service, sheet: str, operation_id: str) -> None:
+    """Wait until a recalculation has completed.
 
     Raises:
         RuntimeError: it ended otherwise.
     """
-    begun = time.perf_counter()
     while True:
         status = service.get(f"{sheet}/operations/{operation_id}")["operation"]["status"]
         if status == "completed":
-            return time.perf_counter() - begun
+            return
         if status in {"failed", "cancelled"}:
             raise RuntimeError(f"the recalculation is {status}")
         time.sleep(_POLL_S)

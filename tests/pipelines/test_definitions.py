@@ -28,6 +28,7 @@ asset request_log_summary [log_days]
 asset request_log_tail
 asset sheet_column [sheets]
 asset sheet_compactions [sheets]
+asset sheet_model_answers [sheets] in pool model_calls
 asset sheet_recalculation [sheets]
 asset sheet_snapshots [sheets]
 asset sheet_views
@@ -37,6 +38,7 @@ check request_log_partitions:log_rows_are_counted
 check request_log_segments:log_segments_are_whole
 check request_log_segments:logs_are_flushed
 check sheet_snapshots:sheet_segments_are_whole
+job ask_models
 job check_request_logs
 job compact_request_logs
 job compact_sheets
@@ -90,7 +92,8 @@ def test_the_graph_of_assets_and_what_moves_it() -> None:
     found = []
     for key, node in ((node.key, node) for node in repository.asset_graph.asset_nodes):
         partitions = getattr(node.partitions_def, "name", None)
-        found.append(f"asset {key.to_user_string()}" + (f" [{partitions}]" if partitions else ""))
+        pools = "".join(f" in pool {pool}" for pool in sorted(node.pools or ()))
+        found.append(f"asset {key.to_user_string()}" + (f" [{partitions}]" if partitions else "") + pools)
     found += [f"check {key.to_user_string()}" for key in repository.asset_graph.asset_check_keys]
     found += [f"job {name}" for name in repository.job_names if not name.startswith("__")]
     found += [f"schedule {one.name} {one.cron_schedule}" for one in repository.schedule_defs]

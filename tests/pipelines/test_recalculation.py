@@ -10,6 +10,7 @@ import pytest
 from pipelines.columns.protocol import RunContext, RunnerKind
 from pipelines.columns.values import values_of
 from pipelines.columns.wallet import Wallet
+from pipelines.launches import attempt_of, launch_of
 from storage.column_changes import delete_column
 from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
@@ -307,6 +308,31 @@ def test_a_column_deleted_during_a_run_is_passed_over(bench: Bench, store: Store
     assert added.operation is not None
     assert bench.poll(added.operation).operation.status == "completed"
     assert verify_sheet(store, bench.sheet_no) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "job"),
+    [
+        ("comparison", {"sources": ["A", "B"]}, "recalculate_sheet"),
+        ("llm", {"prompt": "{A}", "engine": {"provider": "stub", "model": "echo"}}, "ask_models"),
+        (
+            "score",
+            {
+                "sources": ["A", "B"],
+                "metric": "cosine_similarity",
+                "embedding": {"provider": "stub", "model": "letters"},
+            },
+            "ask_models",
+        ),
+    ],
+)
+def test_a_run_that_asks_models_is_a_job_with_a_pool(
+    bench: Bench, kind: str, config: dict[str, Any], job: str
+) -> None:
+    operation = bench.add("New", kind, **config).operation
+    assert operation is not None
+    assert launch_of(operation, "sheet").job == job
+    assert attempt_of(launch_of(operation, "sheet").run_config) == (operation.no, 1)
 
 
 def test_a_cancelled_run_publishes_nothing_more(bench: Bench, store: Store, who: Principal) -> None:
