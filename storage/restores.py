@@ -13,6 +13,7 @@ from storage.engine.catalog import Connection
 from storage.engine.rows.column_edges import delete_edges
 from storage.engine.rows.columns import mark_columns_deleted, select_columns, update_columns
 from storage.engine.rows.recalculations import select_open_recalculations
+from storage.engine.rows.sheet_scores import carry_score
 from storage.engine.rows.sheets import update_sheet
 from storage.engine.rows.tables import touch_table
 from storage.engine.snapshots import commit_again
@@ -56,6 +57,14 @@ def create_version(
                 deltas=[],
                 now=store.now(),
             )
+            carry_score(
+                connection,
+                sheet.no,
+                source=sheet.version_count,
+                made_of=sheet.head_no,
+                number=sheet.version_count + 1,
+                snapshot_no=sheet.head_no,
+            )
         else:
             version_id = _restore(connection, store, who, sheet, name, source_version_id)
         touch_table(connection, sheet.table_no, store.now())
@@ -90,7 +99,7 @@ def _restore(
     after = require_sheet(connection, who, sheet.table_id, sheet.id)
     if after.head_no != new.no:
         raise RuntimeError("the sheet's head is not the snapshot just committed")
-    return add_version(
+    version_id = add_version(
         connection,
         store,
         who,
@@ -101,6 +110,15 @@ def _restore(
         now=now,
         source_version_id=source.id,
     )
+    carry_score(
+        connection,
+        sheet.no,
+        source=source.version_number,
+        made_of=source.snapshot_no,
+        number=sheet.version_count + 1,
+        snapshot_no=new.no,
+    )
+    return version_id
 
 
 def restore_columns(

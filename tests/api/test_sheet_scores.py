@@ -182,3 +182,25 @@ def test_a_column_that_is_gone_counts_no_more(client: TestClient, sheet: str, st
     with store.catalog.transaction() as connection:
         connection.exec_driver_sql("UPDATE columns SET deleted_at = created_at WHERE title = 'right'")
     assert [one["title"] for one in made(client, sheet)["columns"]] == []
+
+
+def test_a_version_saved_of_what_was_scored_has_the_score_and_so_has_its_restore(
+    client: TestClient, sheet: str
+) -> None:
+    score = made(client, sheet)
+    named = client.post(f"{sheet}/versions", json={"name": "scored"}).json()["version"]
+    assert named["score"] == score
+    read = client.get(f"{sheet}/score").json()
+    assert (read["score"], read["stale"], read["version"]) == (score, False, 3)
+    row = client.get(f"{sheet}/rows?limit=1").json()["data"][0]
+    cell = row["cells"][column_ids(client, sheet, "name")[0]]["id"]
+    client.patch(f"{sheet}/cells/{cell}", json={"value": "other"})
+    assert client.get(f"{sheet}/score").json()["stale"]
+    # what was not scored has no score
+    later = client.post(f"{sheet}/versions", json={"name": "edited"}).json()["version"]
+    assert later["score"] == {}
+    restored = client.post(f"{sheet}/versions", json={"source_version_id": named["id"]}).json()["version"]
+    assert restored["score"] == score
+    assert client.get(f"{sheet}/score").json()["stale"] is False
+    history = client.get(f"{sheet}/versions/score-history").json()["data"]
+    assert [one["version_number"] for one in history] == [5, 3, 2]

@@ -46,6 +46,18 @@ def update_score(
     connection.execute(sheet_versions.update().where(_of(sheet_no, version_number)).values(**values))
 
 
+def carry_score(
+    connection: Connection, sheet_no: int, *, source: int, made_of: int, number: int, snapshot_no: int
+) -> None:
+    """Give a version (`number`) the score of another that holds the same, if it was made of just that.
+
+    `made_of` and `snapshot_no` are what the two hold.
+    """
+    score, scored_no = find_score(connection, sheet_no, source)
+    if scored_no == made_of:
+        update_score(connection, sheet_no, number, score=score, snapshot_no=snapshot_no)
+
+
 def select_scores(
     connection: Connection, sheet_no: int, *, after: int | None, descending: bool, limit: int
 ) -> list[VersionScore]:
