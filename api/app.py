@@ -13,6 +13,7 @@ from api.auth import Authenticator
 from api.deps import Service
 from api.envelope import Envelope
 from api.errors import handle_fact, handle_http, handle_validation
+from api.methods import FixedPaths, methods_by_path
 from api.openapi import describe
 from api.routers import (
     audit,
@@ -102,12 +103,11 @@ def create_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
     )
-    app.add_middleware(Envelope)
     app.add_exception_handler(PromptlakeError, handle_fact)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
     # fixed paths come before parameter paths
-    for family in (
+    families = (
         docs,
         health,
         folders,
@@ -139,7 +139,12 @@ def create_app(settings: Settings) -> FastAPI:
         versions,
         webhooks,
         audit,
-    ):
+    )
+    for family in families:
         app.include_router(family.router)
+    app.state.methods = methods_by_path(family.router for family in families)
+    # added last is outermost
+    app.add_middleware(FixedPaths, methods=app.state.methods)
+    app.add_middleware(Envelope)
     describe(app)
     return app

@@ -1,7 +1,7 @@
 """The one table from a failure to its HTTP status, and the one body that all failures share."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -30,6 +30,7 @@ STATUS_OF: dict[type[facts.PromptlakeError], int] = {
     facts.PromptlakeError: 500,
 }
 
+_WRONG_METHOD = 405
 _CODE_OF_STATUS = {
     400: "validation_error",
     401: "unauthorized",
@@ -119,14 +120,24 @@ async def handle_validation(_request: Request, error: Exception) -> Response:
     return response_for(facts.Invalid(*problems_of(error.errors())))
 
 
-async def handle_http(_request: Request, error: Exception) -> Response:
+async def handle_http(request: Request, error: Exception) -> Response:
     """Handler of the framework's own refusals (unknown path, wrong method)."""
     if not isinstance(error, HTTPException):
         raise error
+    path = getattr(request.scope.get("route"), "path", None)
+    if error.status_code == _WRONG_METHOD and path in request.app.state.methods:
+        # the framework names the methods of one route, and a path may have several
+        return wrong_method(request.app.state.methods[path])
     code = _CODE_OF_STATUS.get(error.status_code, "validation_error")
     return JSONResponse(
         error_body(f"{error.detail}", code), error.status_code, headers=dict(error.headers or {})
     )
+
+
+def wrong_method(allowed: Iterable[str]) -> JSONResponse:
+    """The answer to a method that the path does not take."""
+    body = error_body("Method Not Allowed", _CODE_OF_STATUS[_WRONG_METHOD])
+    return JSONResponse(body, _WRONG_METHOD, headers={"Allow": ", ".join(sorted(allowed))})
 
 
 def internal_error(request_id: str) -> JSONResponse:

@@ -16,6 +16,32 @@ def test_an_unknown_path_and_a_wrong_method_share_the_one_error_body(client: Tes
         assert answer.headers["x-request-id"]
 
 
+def test_a_fixed_path_is_not_read_as_an_id_of_its_neighbour(client: TestClient) -> None:
+    for path, allowed in [
+        ("requests/search", "POST"),
+        ("requests/analytics", "POST"),
+        ("requests/batch", "POST"),
+        ("requests/delete", "POST"),
+        ("requests/suggestions", "GET"),
+        ("folders/entities", "GET, POST"),
+        ("folders/resolve-id", "GET"),
+    ]:
+        for method in sorted({"GET", "POST", "PUT", "PATCH", "DELETE"} - set(allowed.split(", "))):
+            answer = client.request(method, f"/api/public/v2/{path}")
+            assert (answer.status_code, answer.json()["error"]) == (405, "method_not_allowed"), (method, path)
+            assert answer.headers["allow"] == allowed
+            assert answer.headers["x-request-id"]
+
+
+def test_a_wrong_method_is_told_all_methods_of_the_path(client: TestClient) -> None:
+    for path, allowed in [
+        ("/api/public/v2/requests/1", "DELETE, GET"),
+        ("/api/public/v2/tables/x", "DELETE, GET, PATCH"),
+    ]:
+        answer = client.put(path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
+
+
 def test_a_path_cannot_write_lines_of_its_own_into_the_log(
     client: TestClient, caplog: pytest.LogCaptureFixture
 ) -> None:
