@@ -17,7 +17,7 @@ def methods_by_path(routers: Iterable[APIRouter]) -> Methods:
     for router in routers:
         for route in router.routes:
             if isinstance(route, APIRoute):
-                found[route.path] = found.get(route.path, frozenset()) | frozenset(route.methods)
+                found[route.path] = found.get(route.path, frozenset()) | frozenset(route.methods or ())
     return found
 
 

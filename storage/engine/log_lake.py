@@ -11,6 +11,7 @@ from uuid import UUID
 from storage.domain.errors import Unavailable
 from storage.engine.facet_sql import register_facets
 from storage.engine.log_tails import Tails
+from storage.engine.log_tally import Tallies
 from storage.engine.lru import Lru
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class LogLake:
         # those who wait hold threads that other calls need
         self._waiting = BoundedSemaphore(AT_ONCE + MOST_WAITING)
         self.tails = Tails()
+        self.tallies = Tallies()
         self._root: duckdb.DuckDBPyConnection | None = None
         self.counts: Lru[tuple[UUID, str], int] = Lru(_MOST_COUNTS)
         """How many logs of an immutable file a condition holds for."""

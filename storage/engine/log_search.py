@@ -22,12 +22,14 @@ from storage.engine.log_hints import hinted, hints_of
 from storage.engine.log_lake import LIMIT_S, LogLake
 from storage.engine.log_parts import NARROW, TAIL, LogParts
 from storage.engine.log_sql import arrow_ids, present, scores_of
+from storage.engine.log_tally import Tally
 from storage.engine.log_words import is_exact, words_query
 from storage.engine.rows.log_companions import VALUES, WORDS, select_companions
 from storage.engine.rows.log_segments import SCORES, Segment, select_changed_scores, select_segments
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 SORTS = {
     "request_start_time": "request_start_time",
@@ -279,9 +281,33 @@ class LogSearch:
     def dictionaries(self) -> tuple[list[str], list[Segment]]:
         """Paths of the dictionaries that say all of their files, and the files that they do not speak of."""
         said = [one for one in self._files if one.id in self._companions.values and self._is_whole(one)]
+        of = {one.id for one in said}
         return [self._companions.values[one.id] for one in said], [
-            one for one in self._files if one not in said
+            one for one in self._files if one.id not in of
         ]
+
+    def newest(self, most_logs: int) -> list[Segment]:
+        """The newest files that may hold a match, as many as have so many logs together; at least one."""
+        counts = self._hinted(self._files)
+        chosen: list[Segment] = []
+        held = 0
+        for one in reversed(self._files):
+            if counts.get(one) == 0:
+                continue
+            held += len(self._few.get(one, ())) or one.rows
+            if chosen and held > most_logs:
+                break
+            chosen.append(one)
+        return chosen[::-1]
+
+    def tally(self, field: str, key: str | None, paths: Sequence[str]) -> Tally:
+        """What some dictionaries say of a field and key (None: all keys) together."""
+        workspace_id = self._files[0].workspace_id if self._files else 0
+        return self._lake.tallies.of(self._connection, (workspace_id, field, key), paths)
+
+    def show(self, name: str, rows: "pa.Table") -> None:
+        """Let questions read a relation."""
+        self._connection.register(name, rows)
 
     def read_narrow(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """What a list shows of some logs, in the order of the ids; those that are gone are left out."""

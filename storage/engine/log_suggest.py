@@ -1,13 +1,15 @@
 """Values that logs have, the most frequent first: from the dictionaries of files, the rest counted anew."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from storage.engine.filter_sql import as_pattern
 from storage.engine.log_search import LogSearch
-from storage.engine.log_sql import quoted
+from storage.engine.log_tally import rows_of
 from storage.engine.log_values import MOST_CHARS
+from storage.engine.rows.log_segments import Segment
 
 
 def _one(value: str) -> str:
@@ -31,6 +33,14 @@ _VALUES: Mapping[str, str] = {
     "output_values": _OF_OUTPUT,
     "input_variable_values": _one("json_extract_string(prompt_input_variables, ?)"),
 }
+_TALLY = "tally_"
+_BOUND_CHARS = 4
+_LAST_CHAR = chr(0x10FFFF)
+# long s and the sign of the kelvin
+_BEYOND_ASCII = {"s": "\u017f", "k": "\u212a"}
+_PLAIN = frozenset({"engine", "provider_type", "prompt_id", "prompt", "status"})
+MOST_SCOPED = 2_000_000
+"""So many logs are read at most for the values that a scope has of a nested field, a second of CPU time."""
 OF_ANSWERS = frozenset({"tool_names", "output_keys", "output_values"})
 
 
@@ -48,16 +58,16 @@ class Wanted:
 def suggest(search: LogSearch, wanted: Wanted, *, scoped: bool) -> list[str]:
     """Return distinct values, the most frequent first, then alphabetically.
 
-    Frequency counts logs. Empty values and those of more than 256 characters are no suggestions.
+    Frequency counts logs. Empty values and those of more than 256 characters are no suggestions. In a scope,
+    fields that a log has many values of are counted in the newest files.
     """
-    known, rest = ([], None) if scoped else search.dictionaries()
+    known, rest = search.dictionaries() if not scoped else ([], _in_scope(search, wanted))
     counted, parameters = _from_logs(search, wanted, rest)
     sources = [counted]
     if known:
-        files = ", ".join(quoted(path) for path in known)
-        key, keys = _dictionary_key(wanted)
-        sources.append(f"SELECT value, count FROM read_parquet([{files}]) WHERE field = ?{key}")  # noqa: S608
-        parameters += [wanted.field, *keys]
+        select, own = _from_dictionaries(search, wanted, known)
+        sources.append(select)
+        parameters += own
     prefix = ""
     if wanted.prefix:
         prefix = "AND regexp_matches(value, ?)"
@@ -70,7 +80,41 @@ def suggest(search: LogSearch, wanted: Wanted, *, scoped: bool) -> list[str]:
     return [row[0] for row in search.fetch(query, parameters)]
 
 
-def _from_logs(search: LogSearch, wanted: Wanted, rest: Any) -> tuple[str, list[Any]]:
+def _in_scope(search: LogSearch, wanted: Wanted) -> Sequence[Segment] | None:
+    """The files that are read for a scope; None: all."""
+    return None if wanted.field in _PLAIN else search.newest(MOST_SCOPED)
+
+
+def _from_dictionaries(search: LogSearch, wanted: Wanted, paths: Sequence[str]) -> tuple[str, list[Any]]:
+    """SELECT of value and count over the files that dictionaries speak of."""
+    key = _dictionary_key(wanted)
+    tally = search.tally(wanted.field, key, paths)
+    bounds = prefix_bounds(wanted.prefix)
+    if tally.whole or not bounds:
+        search.show(_TALLY, tally.values)
+        return f"SELECT value, count FROM {_TALLY}", []  # noqa: S608
+    # dictionaries are in the order of values: little of them begins as what is asked for
+    begins = " OR ".join(["(value >= ? AND value < ?)"] * len(bounds))
+    own = [wanted.field] if key is None else [wanted.field, key]
+    rows = rows_of(paths, keyed=key is not None)
+    return f"{rows} AND ({begins})", [*own, *(bound for pair in bounds for bound in pair)]
+
+
+def prefix_bounds(prefix: str) -> list[tuple[str, str]]:
+    """Ranges of texts with all that begin with a prefix in any case; none where that cannot be told."""
+    start = prefix[:_BOUND_CHARS]
+    if not start.isascii():
+        return []
+    spelled = ["".join(chars) for chars in product(*(_spellings(char) for char in start))]
+    return [(one, one + _LAST_CHAR) for one in spelled if one]
+
+
+def _spellings(char: str) -> list[str]:
+    """A character of ASCII and those that are the same in another case."""
+    return list(dict.fromkeys([char, char.lower(), char.upper(), *_BEYOND_ASCII.get(char.lower(), "")]))
+
+
+def _from_logs(search: LogSearch, wanted: Wanted, rest: Sequence[Segment] | None) -> tuple[str, list[Any]]:
     """SELECT of value and count over the logs of a search that no dictionary speaks of."""
     matching, parameters = search.matching(rest)
     own: list[Any] = []
@@ -87,7 +131,7 @@ def _from_logs(search: LogSearch, wanted: Wanted, rest: Any) -> tuple[str, list[
     return select, [*own, *parameters, *narrowed_by]
 
 
-def _dictionary_key(wanted: Wanted) -> tuple[str, list[str]]:
+def _dictionary_key(wanted: Wanted) -> str | None:
     if wanted.field == "prompt":
-        return ("", []) if wanted.prompt_id is None else (" AND key = ?", [str(wanted.prompt_id)])
-    return " AND key = ?", [wanted.key or ""]
+        return None if wanted.prompt_id is None else str(wanted.prompt_id)
+    return wanted.key or ""

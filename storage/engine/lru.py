@@ -33,8 +33,18 @@ class Lru(Generic[K, V]):
         value = make()
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = value
-                self._weight += self._weigh(value)
-            while self._weight > self._capacity and len(self._kept) > 1:
-                self._weight -= self._weigh(self._kept.popitem(last=False)[1])
+                self._keep(key, value)
         return value
+
+    def put(self, key: K, value: V) -> None:
+        """Keep a value in the place of the one that the key had."""
+        with self._lock:
+            if key in self._kept:
+                self._weight -= self._weigh(self._kept.pop(key))
+            self._keep(key, value)
+
+    def _keep(self, key: K, value: V) -> None:
+        self._kept[key] = value
+        self._weight += self._weigh(value)
+        while self._weight > self._capacity and len(self._kept) > 1:
+            self._weight -= self._weigh(self._kept.popitem(last=False)[1])

@@ -113,6 +113,7 @@ def _figures(store: Store, count: int) -> list[Figure]:
         return list_suggestions(store, who, SuggestionQuery(field, key=key, group=group))
 
     newest = "SELECT id FROM read_parquet({}) WHERE " + "{} ORDER BY id DESC LIMIT 50"
+    by_user = "SELECT metadata['user'] AS u FROM read_parquet({}) WHERE {} GROUP BY u ORDER BY count(*) DESC"
     pair = newest.format("{}", "provider = 'openai' AND model = 'o3'")
     return [
         ("newest 50 by provider and model", 150, by_model, pair),
@@ -151,6 +152,18 @@ def _figures(store: Store, count: int) -> list[Figure]:
             500,
             lambda at: suggestions("engine", filters=[_is("prompt", f"prompt-{at + 1}")]),
             "SELECT model FROM read_parquet({}) WHERE prompt_name = 'prompt-1' GROUP BY model LIMIT 100",
+        ),
+        (
+            "suggestions of a key with 100,000 values",
+            50,
+            lambda at: suggestions("metadata_values", "user"),
+            by_user.format("{}", "true"),
+        ),
+        (
+            "suggestions of such a key, scoped",
+            500,
+            lambda at: suggestions("metadata_values", "user", [_is("prompt", f"prompt-{at + 1}")]),
+            by_user.format("{}", "prompt_name = 'prompt-1'"),
         ),
         (
             "one by id",
