@@ -24,7 +24,8 @@ from storage.domain.request_logs import (
     to_us,
 )
 from storage.engine.log_body import encode_body
-from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, read_moment, scan_logs
+from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, read_moment
+from storage.engine.log_scan import scan_logs
 from storage.engine.log_sender import LogSender, connect_unix
 from storage.engine.rows.log_tail import Entry, Idempotency, Submission
 from storage.log_pace import much_bytes

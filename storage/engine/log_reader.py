@@ -1,19 +1,18 @@
 """Logs of a workspace, segments and tail taken at one moment: each log exactly once."""
 
-from bisect import bisect_left
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.log_deletions import NOTHING_GONE, Gone
 from storage.domain.log_patches import apply_patch
-from storage.domain.request_logs import LogFilter, to_us
+from storage.domain.request_logs import to_us
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.log_body import decode_body
 from storage.engine.log_patches import NONE, Patches
-from storage.engine.log_sql import LOG_NAMES, arrow_ids, arrow_tail, duck, present, segments, spread
+from storage.engine.log_sql import LOG_NAMES, arrow_ids, duck, present
 from storage.engine.rows.log_deletions import is_gone, select_gone
 from storage.engine.rows.log_patches import PatchRow, find_patch, select_patches
 from storage.engine.rows.log_segments import LOGS, Segment, find_segment_of, select_segments
@@ -21,7 +20,6 @@ from storage.engine.rows.log_tail import TailRow, find_tail_row, select_tail
 from storage.engine.rows.scores import select_scores_of
 
 if TYPE_CHECKING:
-    import duckdb
     import pyarrow as pa
 
     from storage.engine.log_lake import LogLake
@@ -158,106 +156,3 @@ def _stored(values: tuple[Any, ...], scores: dict[str, int], patch: PatchRow | N
     for name in ("request_start_time", "request_end_time"):
         fields[name] = to_us(fields[name])
     return StoredLog(log_id, to_us(created_at), _patched(fields, patch), scores)
-
-
-def scan_logs(data: DataRoot, moment: LogMoment, wanted: LogFilter, batch_rows: int) -> LogBatches:
-    """Yield batches of the promised columns in the order that the filter asks for."""
-    with duck() as connection:
-        connection.register("tail", arrow_tail(moment.tail))
-        if moment.patches.rows:
-            connection.register(moment.patches.relation, moment.patches.arrow())
-        connection.register("deleted_logs", arrow_ids(moment.gone.ids))
-        if wanted.ids is not None:
-            yield from _scan_ids(connection, data, moment, wanted, batch_rows)
-        else:
-            yield from _scan_parts(connection, data, moment, wanted, batch_rows)
-
-
-def _scan_parts(
-    connection: "duckdb.DuckDBPyConnection",
-    data: DataRoot,
-    moment: LogMoment,
-    wanted: LogFilter,
-    batch_rows: int,
-) -> LogBatches:
-    # Segments span disjoint ids and the tail is newer than all: one part at a time is in order.
-    parts = [_relation(data, segment, moment.patches) for segment in moment.segments] + [_tail(moment)]
-    where, parameters = _where(wanted, moment.gone)
-    direction = "DESC" if wanted.newest_first else "ASC"
-    left = wanted.limit
-    for part in reversed(parts) if wanted.newest_first else parts:
-        limit = "" if left is None else f" LIMIT {left:d}"
-        query = f"SELECT * FROM ({part}) l WHERE {where} ORDER BY id {direction}{limit}"  # noqa: S608
-        for batch in _batches(connection, query, parameters, batch_rows):
-            if left is not None:
-                left -= batch.num_rows
-            yield batch
-        if left == 0:
-            return
-
-
-def _scan_ids(
-    connection: "duckdb.DuckDBPyConnection",
-    data: DataRoot,
-    moment: LogMoment,
-    wanted: LogFilter,
-    batch_rows: int,
-) -> LogBatches:
-    ids = list(dict.fromkeys(wanted.ids or ()))
-    where, parameters = _where(wanted, moment.gone)
-    left = wanted.limit
-    for start in range(0, len(ids), batch_rows):
-        some = ids[start : start + batch_rows]
-        in_order = sorted(some)
-        hit = [segment for segment in moment.segments if _overlaps(segment, in_order)]
-        files = segments([str(data.path(s.key)) for s in hit], LOG_NAMES, LOG_COLUMNS)
-        both = f"{files} UNION ALL {spread('tail')}"
-        part = moment.patches.over(both, first_id=in_order[0], last_id=in_order[-1])
-        query = (
-            f"SELECT l.* FROM ({part}) l "  # noqa: S608
-            f"JOIN (SELECT unnest(?) AS id, generate_subscripts(?, 1) AS place) w ON l.id = w.id "
-            f"WHERE {where} ORDER BY w.place"
-        )
-        for batch in _batches(connection, query, [some, some, *parameters], batch_rows):
-            some_rows = batch if left is None else batch.slice(0, left)
-            if left is not None:
-                left -= some_rows.num_rows
-            yield some_rows
-        if left == 0:
-            return
-
-
-def _batches(
-    connection: "duckdb.DuckDBPyConnection", query: str, parameters: list[Any], batch_rows: int
-) -> LogBatches:
-    found = connection.sql(query, params=parameters)
-    yield from cast("Iterable[pa.RecordBatch]", found.to_arrow_reader(batch_rows))
-
-
-def _overlaps(segment: Segment, ids: list[int]) -> bool:
-    """Say whether a segment spans one of some sorted ids."""
-    place = bisect_left(ids, segment.first_id)
-    return place < len(ids) and ids[place] <= segment.last_id
-
-
-def _relation(data: DataRoot, segment: Segment, patches: Patches) -> str:
-    plain = segments([str(data.path(segment.key))], LOG_NAMES, LOG_COLUMNS)
-    return patches.over(plain, first_id=segment.first_id, last_id=segment.last_id)
-
-
-def _tail(moment: LogMoment) -> str:
-    if not moment.tail:
-        return spread("tail")
-    return moment.patches.over(spread("tail"), first_id=moment.tail[0].id, last_id=moment.tail[-1].id)
-
-
-def _where(wanted: LogFilter, gone: Gone) -> tuple[str, list[Any]]:
-    tests = {
-        "prompt_id = ?": wanted.prompt_id,
-        "prompt_name = ?": wanted.prompt_name,
-        "prompt_version_number = ?": wanted.prompt_version_number,
-        "request_start_time >= ?": wanted.start_from,
-        "request_start_time <= ?": wanted.start_to,
-    }
-    given = {test: value for test, value in tests.items() if value is not None}
-    return " AND ".join([present(gone, of="l.id"), *given]), list(given.values())

@@ -26,6 +26,8 @@ Row = TypeVar("Row", TailRow, ScoreRow)
 
 FOLDER = "logs"
 ROW_GROUP_ROWS = 4096
+ROW_GROUP_BYTES = 8_388_608
+"""Of large logs fewer go into a row group: who reads one of them holds its neighbours in memory."""
 TOLD = "promptlake"
 """The key of a file's own metadata under which it says which ids it stands for, and when it was made."""
 _READ_BYTES = 1_048_576
@@ -122,6 +124,7 @@ def write_segment(
         told = json.dumps({"first_id": first_id, "last_id": last_id, "made_us": blank.created_us})
         options = (
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}, "
+            f"ROW_GROUP_SIZE_BYTES {ROW_GROUP_BYTES}, "
             f"KV_METADATA {{{TOLD}: {quoted(told)}}})"
         )
         copied = connection.execute(f"COPY ({query}) TO {quoted(str(path))} {options}").fetchone()

@@ -110,8 +110,32 @@ def scores_of(paths: Sequence[str], unflushed: str | None) -> str:
     return latest_scores(" UNION ALL ".join(sources)) if sources else empty(SCORE_COLUMNS)
 
 
-def arrow_tail(rows: Sequence[TailRow]) -> "pa.Table":
-    """The tail as DuckDB takes it: id, created_us, body."""
+PIECE_BYTES = 8_388_608
+"""DuckDB works on a piece of a relation at a time, and takes several times its bytes for what comes of it."""
+
+
+def in_pieces(rows: Iterable[TailRow]) -> Iterator[list[TailRow]]:
+    """Cut rows of the tail where they come to the bytes of a piece."""
+    piece: list[TailRow] = []
+    size = 0
+    for row in rows:
+        if piece and size + len(row.body) > PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+        piece.append(row)
+        size += len(row.body)
+    if piece:
+        yield piece
+
+
+def arrow_tail(rows: Iterable[TailRow]) -> "pa.Table":
+    """The tail as DuckDB takes it: id, created_us, body; in pieces."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    return pa.concat_tables([_arrow_piece(piece) for piece in in_pieces(rows)] or [_arrow_piece([])])
+
+
+def _arrow_piece(rows: Sequence[TailRow]) -> "pa.Table":
     import pyarrow as pa  # noqa: PLC0415
 
     return pa.table(

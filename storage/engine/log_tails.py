@@ -1,23 +1,28 @@
 """The unflushed logs of a workspace as columns: each is spread once a process, not once a question."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from storage.domain.errors import Unavailable
 from storage.engine.catalog import Catalog
 from storage.engine.log_patches import Patches
 from storage.engine.log_reader import LogMoment
-from storage.engine.log_sql import arrow_tail, spread
+from storage.engine.log_sql import PIECE_BYTES, arrow_tail, in_pieces, spread
 from storage.engine.rows.log_deletions import select_gone
 from storage.engine.rows.log_patches import select_patches
 from storage.engine.rows.log_segments import LOGS, flushed_through, select_segments
-from storage.engine.rows.log_tail import select_tail
+from storage.engine.rows.log_tail import TailRow, iterate_tail_of
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
 MOST_BYTES = 268_435_456
+"""So much is kept for the next question."""
+LIMIT_BYTES = 536_870_912
 _MOST_CHUNKS = 64
 
 
@@ -59,14 +64,15 @@ class Tails:
                     Patches.of(select_patches(reading, workspace_id)),
                     select_gone(reading, workspace_id),
                 )
-                fresh = select_tail(reading, workspace_id, after=kept.through)
-            columns = _unflushed(kept.columns, flushed)
-            if fresh or columns is None:
-                connection.register("fresh_logs_", arrow_tail(fresh))
-                made = connection.sql(f"{spread('fresh_logs_')} ORDER BY id").to_arrow_table()
-                connection.unregister("fresh_logs_")
-                columns = made if columns is None else _joined(columns, made)
-            kept.through = max(kept.through, fresh[-1].id if fresh else 0)
+                columns = _unflushed(kept.columns, flushed)
+                held_bytes = 0 if columns is None else columns.nbytes
+                with closing(iterate_tail_of(reading, workspace_id, after=kept.through)) as fresh:
+                    made = list(_spread(connection, fresh, held_bytes))
+            if columns is None and not made:
+                made = [_made(connection, [])]
+            columns = _joined([columns, *made] if columns is not None else made)
+            if len(columns):
+                kept.through = max(kept.through, columns["id"][-1].as_py())
             kept.columns = columns
             if columns.nbytes > MOST_BYTES:  # flushes are behind: it is read again rather than kept
                 kept.columns, kept.through = None, 0
@@ -88,11 +94,54 @@ def _unflushed(columns: "pa.Table | None", flushed: int) -> "pa.Table | None":
         else:
             low = middle + 1
     # a copy: a slice would keep all of it in memory
-    return columns.slice(low).combine_chunks() if low < len(columns) else columns.slice(0, 0).combine_chunks()
+    return _copied(columns.slice(low))
 
 
-def _joined(columns: "pa.Table", made: "pa.Table") -> "pa.Table":
+def _spread(
+    connection: "duckdb.DuckDBPyConnection", rows: Iterable[TailRow], held_bytes: int
+) -> Iterator["pa.Table"]:
+    """Spread rows piece by piece, so that no more than a piece is held twice."""
+    for piece in in_pieces(rows):
+        made = _made(connection, piece)
+        held_bytes += made.nbytes
+        if held_bytes > LIMIT_BYTES:
+            raise Unavailable("Too many logs wait for their flush: the runs of Dagster are behind")
+        yield made
+
+
+def _made(connection: "duckdb.DuckDBPyConnection", piece: Sequence[TailRow]) -> "pa.Table":
+    connection.register("fresh_logs_", arrow_tail(piece))
+    try:
+        return connection.sql(f"{spread('fresh_logs_')} ORDER BY id").to_arrow_table()
+    finally:
+        connection.unregister("fresh_logs_")
+
+
+def _joined(tables: Sequence["pa.Table"]) -> "pa.Table":
     import pyarrow as pa  # noqa: PLC0415
 
-    joined = pa.concat_tables([columns, made])
-    return joined.combine_chunks() if joined["id"].num_chunks > _MOST_CHUNKS else joined
+    joined = pa.concat_tables(tables)
+    if joined["id"].num_chunks <= _MOST_CHUNKS + joined.nbytes // PIECE_BYTES:
+        return joined
+    return _copied(joined)
+
+
+def _copied(columns: "pa.Table") -> "pa.Table":
+    import pyarrow as pa  # noqa: PLC0415
+
+    whole = columns.combine_chunks()
+    return pa.Table.from_batches(_cut(whole.to_batches()[0]) if len(whole) else (), columns.schema)
+
+
+def _cut(whole: "pa.RecordBatch") -> Iterator["pa.RecordBatch"]:
+    """Cut rows where their texts come to the bytes of a piece."""
+    import pyarrow.compute as pc  # noqa: PLC0415
+
+    texts = zip(*(pc.binary_length(whole[name]).to_pylist() for name in ("input", "output")), strict=True)
+    start = size = 0
+    for at, lengths in enumerate(texts):
+        if at > start and size + sum(lengths) > PIECE_BYTES:
+            yield whole.slice(start, at - start)
+            start, size = at, 0
+        size += sum(lengths)
+    yield whole.slice(start)

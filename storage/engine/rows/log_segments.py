@@ -20,7 +20,7 @@ from storage.engine.log_schema import (
     log_views,
 )
 from storage.engine.rows.log_patches import select_last_patches
-from storage.engine.rows.log_tail import TailRow
+from storage.engine.rows.log_tail import FETCHED_ROWS, TailRow
 
 LOGS, SCORES = "request_logs", "scores"
 
@@ -174,7 +174,8 @@ def select_chunk(
     )
     chunk: list[TailRow] = []
     size = 0
-    result = connection.execution_options(yield_per=256).execute(query)
+    # a few at a time: a row may have 10 MB
+    result = connection.execution_options(yield_per=FETCHED_ROWS).execute(query)
     for row in result:
         size += len(row.body)
         if chunk and size > max_bytes:

@@ -1,6 +1,6 @@
 """Rows of the log tail: a group of logs with their scores and idempotency keys, written as one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
@@ -220,11 +220,22 @@ _TAIL = sa.select(log_tail).where(
 )
 
 
-def select_tail(connection: Connection, workspace_id: int, *, after: int = 0) -> list[TailRow]:
-    """The unflushed logs of a workspace, by id; those above an id."""
+FETCHED_ROWS = 16
+"""Rows that are fetched at once where not all are kept: each may have 10 MB."""
+
+
+def select_tail(connection: Connection, workspace_id: int) -> list[TailRow]:
+    """The unflushed logs of a workspace, by id."""
+    query = _TAIL.where(log_tail.c.workspace_id == workspace_id).order_by(log_tail.c.id)
+    return [TailRow(*row) for row in connection.execute(query)]
+
+
+def iterate_tail_of(connection: Connection, workspace_id: int, *, after: int) -> Generator[TailRow]:
+    """The unflushed logs of a workspace above an id, a few at a time."""
     where = (log_tail.c.workspace_id == workspace_id) & (log_tail.c.id > after)
     query = _TAIL.where(where).order_by(log_tail.c.id)
-    return [TailRow(*row) for row in connection.execute(query)]
+    for row in connection.execution_options(yield_per=FETCHED_ROWS).execute(query):
+        yield TailRow(*row)
 
 
 def find_tail_row(connection: Connection, workspace_id: int, log_id: int) -> TailRow | None:
@@ -235,5 +246,5 @@ def find_tail_row(connection: Connection, workspace_id: int, log_id: int) -> Tai
 
 def iterate_tail(connection: Connection) -> Iterator[TailRow]:
     """All unflushed logs by id, a few at a time."""
-    for row in connection.execution_options(yield_per=1000).execute(_TAIL.order_by(log_tail.c.id)):
+    for row in connection.execution_options(yield_per=FETCHED_ROWS).execute(_TAIL.order_by(log_tail.c.id)):
         yield TailRow(*row)
