@@ -4,9 +4,10 @@ Columns: `word` (folded as `storage.domain.words.fold` does, cut after `MOST_CHA
 input or output text holds it, in order). Deleted logs stay in it until the segment is rewritten.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from storage.domain.words import fold
 from storage.engine.data_root import DataRoot
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 MOST_CHARS = 40
 _BATCH_ROWS = 8_192
 _ROW_GROUP_WORDS = 256
+# So many ids are put together at once.
+_MOST_POSTINGS = 2_000_000
 _LAST_CHAR = chr(0x10FFFF)
 _WORDS = r"[\p{L}\p{N}]+"
 
@@ -26,58 +29,104 @@ _WORDS = r"[\p{L}\p{N}]+"
 def write_words(data: DataRoot, segment_key: str, key: str) -> int:
     """Write the index of a segment under a key; return its bytes.
 
+    Memory: four bytes a word of a log, and some 200 MB.
+
     Raises:
         Unavailable: the disk is full.
     """
-    import polars as pl  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     parts = [_postings(batch) for batch in _texts(data.path(segment_key))]
-    merged = (
-        pl.concat(parts)
-        .explode("ids")
-        .group_by("word")
-        .agg(pl.col("ids").unique().sort())
-        .sort("word")
-        .to_arrow()
-    )
+    schema = pa.schema([("word", pa.large_string()), ("ids", pa.large_list(pa.int64()))])
     with data.writing(key) as path:
-        pq.write_table(
-            merged,
+        with pq.ParquetWriter(
             path,
+            schema,
             compression="zstd",
-            row_group_size=_ROW_GROUP_WORDS,
             use_dictionary=False,
             column_encoding={"word": "DELTA_BYTE_ARRAY", "ids.list.element": "DELTA_BINARY_PACKED"},
-        )
+        ) as writer:
+            for words in _stretches(parts):
+                table = _merged(parts, words).to_arrow().cast(schema)
+                writer.write_table(table, row_group_size=_ROW_GROUP_WORDS)
         return path.stat().st_size
 
 
-def _texts(path: Path) -> Any:
+@dataclass(frozen=True)
+class _Part:
+    """Words of some logs, each once and in order, with how far behind `base` the ids of its logs are."""
+
+    base: int
+    postings: "pl.DataFrame"
+
+
+def _stretches(parts: Sequence[_Part]) -> Iterator[tuple[str, str]]:
+    """Cut all words into stretches of about _MOST_POSTINGS each; yield the first and last word of each."""
+    import polars as pl  # noqa: PLC0415
+
+    counted = (
+        pl.concat(part.postings.select("word", pl.col("ids").list.len().alias("count")) for part in parts)
+        .group_by("word")
+        .agg(pl.col("count").cast(pl.Int64).sum())
+        .sort("word")
+        .with_columns((pl.col("count").cum_sum() // _MOST_POSTINGS).alias("stretch"))
+    )
+    ends = counted.group_by("stretch", maintain_order=True).agg(
+        pl.col("word").first().alias("first"), pl.col("word").last().alias("last")
+    )
+    yield from ends.select("first", "last").iter_rows()
+
+
+def _merged(parts: Sequence[_Part], words: tuple[str, str]) -> "pl.DataFrame":
+    """The words of a stretch with the ids of all parts, which follow one another."""
+    import polars as pl  # noqa: PLC0415
+
+    first, last = words
+    within = [
+        part.postings.filter(pl.col("word").is_between(pl.lit(first), pl.lit(last))).with_columns(
+            pl.col("ids").list.eval(pl.element().cast(pl.Int64) + part.base)
+        )
+        for part in parts
+    ]
+    return pl.concat(within).group_by("word").agg(pl.col("ids").explode()).sort("word")
+
+
+def _texts(path: Path) -> "Iterator[pl.DataFrame]":
     import polars as pl  # noqa: PLC0415
 
     query = f"SELECT id, {INPUT_TEXT} || ' ' || {OUTPUT_TEXT} AS text FROM read_parquet({quoted(str(path))})"  # noqa: S608
     with duck(threads=1) as connection:
         for batch in connection.sql(query).to_arrow_reader(_BATCH_ROWS):
-            yield pl.from_arrow(batch)
+            yield cast("pl.DataFrame", pl.from_arrow(batch))
 
 
-def _postings(logs: "pl.DataFrame") -> "pl.DataFrame":
-    """Words with the ids of the logs that hold them, of some logs."""
+def _postings(logs: "pl.DataFrame") -> _Part:
+    """Words with the ids of the logs that hold them, of some logs in the order of their ids."""
     import polars as pl  # noqa: PLC0415
 
+    base = int(logs["id"][0])
     spelled = (
         logs.lazy()
-        .select("id", pl.col("text").str.extract_all(_WORDS).list.unique().alias("spelled"))
+        .select(
+            (pl.col("id") - base).cast(pl.UInt32).alias("ids"),
+            pl.col("text").str.extract_all(_WORDS).list.unique().alias("spelled"),
+        )
         .explode("spelled")
         .drop_nulls()
         .group_by("spelled")
-        .agg(pl.col("id").alias("ids"))
+        .agg("ids")
         .collect()
     )
     # folded once a spelling, not once a text
     words = pl.Series("word", [fold(word)[:MOST_CHARS] for word in spelled["spelled"]], pl.String)
-    return spelled.select(words, "ids")
+    postings = (
+        spelled.select(words, "ids")
+        .group_by("word")
+        .agg(pl.col("ids").explode().unique().sort())
+        .sort("word")
+    )
+    return _Part(base, postings)
 
 
 def words_query(paths: Sequence[str], words: Sequence[str]) -> tuple[str, list[str]]:
