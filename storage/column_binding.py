@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from storage.domain.column_types import bind_config, find_disagreement
+from storage.domain.blueprints import checked_blueprint
+from storage.domain.column_types import TYPES, bind_config, find_disagreement
 from storage.domain.column_types.binding import Binder, CodeReads, Edge
 from storage.domain.column_types.code import LANGUAGES, PYTHON
 from storage.domain.column_types.llm import schema_in
@@ -14,6 +15,7 @@ from storage.domain.columns import Column
 from storage.domain.errors import DependencyCycle, InvalidConfig, Unguarded
 from storage.domain.graph import find_cycle
 from storage.domain.keys import Principal
+from storage.domain.shapes import check_shape
 from storage.engine.catalog import Connection
 from storage.engine.rows.column_edges import (
     find_column_nos,
@@ -22,7 +24,8 @@ from storage.engine.rows.column_edges import (
     select_places,
     select_sources,
 )
-from storage.sandbox import read_code, schema_of
+from storage.sandbox import jinja2_of, read_code, schema_of
+from storage.snippets import expand_inline
 from storage.store import Store
 
 Given = Mapping[str, Any]
@@ -42,11 +45,14 @@ def read_before(store: Store, who: Principal, kind: str, config: Given) -> CodeR
     """Find what the code of a configuration reads, before a transaction is opened: it may take a moment.
 
     Raises:
-        InvalidConfig: the code does not parse, or a response format holds no JSON schema.
+        InvalidConfig: the code or a prompt does not parse, or a response format holds no JSON schema.
         Unavailable: no worker became free.
     """
     if kind == "llm":
         _check_format(store, who, config.get("response_format"))
+    if kind == "prompt_template" and "inline_template" in config:
+        check_shape(config, TYPES[kind].schema)
+        _check_prompt(store, who, config["inline_template"]["prompt_template"])
     code = config.get("code")
     if kind != "code" or not isinstance(code, str):
         return None
@@ -61,6 +67,19 @@ def _check_format(store: Store, who: Principal, given: Any) -> None:
     # where there is no sandbox, the run finds out
     with suppress(Unguarded):
         schema_of(store, who, schema).inspect()
+
+
+def _check_prompt(store: Store, who: Principal, blueprint: Given) -> None:
+    try:
+        with suppress(Unguarded):
+            checked_blueprint(
+                blueprint, jinja2_of(store, who), lambda stored: expand_inline(store, who, stored)
+            )
+    except InvalidConfig as error:
+        parts = error.message.removeprefix("prompt_template")
+        raise InvalidConfig(
+            f"config.inline_template.prompt_template{parts if parts != error.message else f': {parts}'}"
+        ) from error
 
 
 def bind(

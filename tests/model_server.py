@@ -3,7 +3,7 @@
 Marks in the last message script it, each for the first N calls with that text (without N: all):
 `{429 N}` (Retry-After 0.3), `{500 N}`, `{401 N}`, `{400 N}`, `{quota N}`, `{echo N}` and `{echo500 N}` (401
 and 500 that repeat the key), `{cut N}` (the connection ends mid-body), `{malformed N}`, `{hang N}` (no
-answer), `{long N}` (ended by length), `{say TEXT}`.
+answer), `{long N}` (ended by length), `{say TEXT}`, `{tool NAME}` (a call of that tool).
 `python -m tests.model_server PORT [SECONDS]` serves until it is killed.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Self
 import httptools
 import uvloop
 
-_MARK = re.compile(r"\{(429|500|401|400|quota|echo500|echo|cut|malformed|hang|long|say)(?: ([^}]*))?\}")
+_MARK = re.compile(r"\{(429|500|401|400|quota|echo500|echo|cut|malformed|hang|long|tool|say)(?: ([^}]*))?\}")
 _ERRORS = {
     "429": (429, {"error": {"message": "Slow down", "code": "rate_limit_exceeded"}}, "Retry-After: 0.3\r\n"),
     "500": (500, {"error": {"message": "Broken"}}, ""),
@@ -81,6 +81,11 @@ class ModelServer:
         for mark, value in _MARK.findall(text):
             if mark == "say":
                 say = value
+            elif mark == "tool":
+                called = {"id": "1", "type": "function", "function": {"name": value, "arguments": "{}"}}
+                message = {"role": "assistant", "content": None, "tool_calls": [called]}
+                answer = _said(path, body, "") | {"choices": [{"message": message}]}
+                return self.delay_s, _response(200, answer), False
             elif not value or self.calls[text] <= int(value):
                 return self._fault(mark, path, body, text)
         return self.delay_s, _response(200, _said(path, body, text if say is None else say)), False

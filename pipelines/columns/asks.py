@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from pydantic_core import from_json
 
 from pipelines.providers.caller import Answered, Caller, CallFailed
-from pipelines.providers.protocol import PARTIAL
+from pipelines.providers.protocol import PARTIAL, is_embedding
 from storage.domain.calls.shapes import Usage
 from storage.domain.model_calls import Metrics, PromptUse
 from storage.domain.results import CellError
@@ -129,9 +129,11 @@ class Ask:
         size = len(json.dumps(self.arguments, ensure_ascii=False).encode())
         messages = self.arguments.get("messages") or ()
         limits = (self.arguments.get(name) for name in ("max_completion_tokens", "max_tokens"))
-        most = 0 if "input" in self.arguments else _DEFAULT_OUTPUT_TOKENS
+        most = 0 if is_embedding(self.arguments) else _DEFAULT_OUTPUT_TOKENS
         output = next((limit for limit in limits if isinstance(limit, int)), most)
-        usage = Usage(size + _TOKENS_A_MESSAGE * len(messages), output)
+        choices = self.arguments.get("n")
+        times = max(1, choices) if isinstance(choices, int) else 1
+        usage = Usage(size + _TOKENS_A_MESSAGE * len(messages), output * times)
         return price_of(self.provider, str(self.arguments["model"]), usage) * (2 if self.reading.mends else 1)
 
 

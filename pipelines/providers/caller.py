@@ -18,7 +18,7 @@ import uvloop
 
 from pipelines.providers.choice import Chosen
 from pipelines.providers.gate import Gate
-from pipelines.providers.protocol import PARTIAL, TIMEOUT, Provider, ProviderFailure, Reply
+from pipelines.providers.protocol import PARTIAL, TIMEOUT, Provider, ProviderFailure, Reply, is_embedding
 from pipelines.providers.retries import RetryPolicy
 from storage.domain.calls.openai import read_embeddings
 from storage.domain.calls.read import read_call
@@ -291,13 +291,13 @@ def opened_caller(line: Line) -> Iterator[Caller]:
 
 
 def _called(arguments: Mapping[str, Any]) -> str:
-    if "input" in arguments:
+    if is_embedding(arguments):
         return "embeddings"
     return "chat.completions" if "messages" in arguments else "completions"
 
 
 def _read(function_name: str, provider: str, arguments: Mapping[str, Any], body: Any) -> Call:
-    if "input" in arguments:
+    if is_embedding(arguments):
         return read_embeddings(arguments, body)
     return read_call(function_name, provider, arguments, body)
 

@@ -41,6 +41,11 @@ class Reply:
     vectors: Sequence[Sequence[float]] = ()
 
 
+def is_embedding(arguments: Mapping[str, Any]) -> bool:
+    """Say whether arguments ask for embeddings: a parameter of a prompt may be called `input` as well."""
+    return "input" in arguments and not {"messages", "prompt"} & arguments.keys()
+
+
 class Provider(Protocol):
     """One provider, for one event loop."""
 

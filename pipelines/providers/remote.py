@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 
 from pipelines.providers.failures import failure_of, read_answer, read_vectors
-from pipelines.providers.protocol import ERROR, PARTIAL, TIMEOUT, ProviderFailure, Reply
+from pipelines.providers.protocol import ERROR, PARTIAL, TIMEOUT, ProviderFailure, Reply, is_embedding
 
 _CONNECT_WITHIN_S = 10.0
 _OPENAI_URL = "https://api.openai.com/v1"
@@ -34,7 +34,7 @@ class OpenAI:
         )
 
     async def send(self, arguments: Mapping[str, Any]) -> Reply:
-        if "input" in arguments:
+        if is_embedding(arguments):
             body = await _posted(self._client, "/embeddings", arguments)
             return Reply(body, "openai.embeddings.create", read_vectors(body, len(arguments["input"])))
         chat = "messages" in arguments

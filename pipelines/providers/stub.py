@@ -25,6 +25,7 @@ from pipelines.providers.protocol import (
     TIMEOUT,
     ProviderFailure,
     Reply,
+    is_embedding,
 )
 
 _MARK = re.compile(r"\[\[stub:(\w+)(?: ([^\]]*))?\]\]")
@@ -70,7 +71,7 @@ class Stub:
 
     async def send(self, arguments: Mapping[str, Any]) -> Reply:
         model = str(arguments["model"])
-        known = EMBEDDINGS if "input" in arguments else MODELS
+        known = EMBEDDINGS if is_embedding(arguments) else MODELS
         if model not in known:
             raise ProviderFailure(ERROR, f"The stub has no model {model[:100]}; it has {', '.join(known)}")
         text = _asked(arguments)
@@ -82,7 +83,7 @@ class Stub:
                 answer = value
             elif mark in _FAILURES:
                 self._fail(mark, value, text)
-        if "input" in arguments:
+        if is_embedding(arguments):
             return _embedded(model, arguments["input"])
         schema = _schema(arguments)
         if answer is None:
@@ -128,9 +129,9 @@ def _embedded(model: str, texts: Sequence[str]) -> Reply:
 
 
 def _asked(arguments: Mapping[str, Any]) -> str:
-    if "input" in arguments:
+    if is_embedding(arguments):
         return "\n".join(arguments["input"])
-    if "prompt" in arguments:
+    if "prompt" in arguments and "messages" not in arguments:
         return str(arguments["prompt"])
     content = (arguments.get("messages") or [{}])[-1].get("content") or ""
     if isinstance(content, str):

@@ -29,6 +29,8 @@ def find_llm_kwargs(
     if not named:
         return None
     arguments: dict[str, Any] = {"model": named, **(own.get("parameters") or {}), **(overrides or {})}
+    # whose limits and prices hold is not a parameter's to say
+    arguments["model"] = named
     if (provider or own.get("provider")) == _ANTHROPIC:
         return {"max_tokens": _DEFAULT_MAX_TOKENS, **arguments, **_anthropic(blueprint)}
     return {**arguments, **_openai(blueprint)}

@@ -29,8 +29,6 @@ class CodeReads:
 
 ReadCode = Callable[[str, str], CodeReads | None]
 """(language, code) -> what it reads; None where only the configuration can tell. Raises InvalidConfig."""
-ReadTemplate = Callable[[Mapping[str, Any]], tuple[str, ...]]
-"""A prompt's blueprint -> the variables that it reads. Raises InvalidConfig."""
 
 
 @dataclass(slots=True)
@@ -45,7 +43,6 @@ class Binder:
     find: Callable[[str], tuple[str, str] | None]
     find_elsewhere: Callable[[str, str, str], str | None] = lambda *_: None
     read_code: ReadCode = lambda *_: None
-    read_blueprint: ReadTemplate | None = None
     find_like: Callable[[str], str | None] = lambda _: None
     edges: list[Edge] = field(default_factory=list)
 

@@ -299,3 +299,28 @@ def test_keys_are_told_to_nobody(store: Store, who: Principal, server: ModelServ
         assert cell.state.request_metrics is not None
         (log_id,) = cell.state.request_metrics["request_ids"]
         assert "sk-test" not in str(get_request_log(store, who, log_id))
+
+
+def test_tools_and_formats_of_a_prompt_reach_the_model(
+    store: Store, who: Principal, server: ModelServer
+) -> None:
+    bench = sheet(store, who, "{tool weather}", "{say 5}")
+    tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
+    said = [{"role": "user", "content": [{"type": "text", "text": "{q}"}]}]
+    chat = {"type": "chat", "messages": said, "tools": [tool], "tool_choice": "auto"}
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "integer"}}}
+    model = {"provider": "openai", "name": "gpt-4o-mini", "parameters": {"response_format": form}}
+    inline = {"prompt_template": chat, "metadata": {"model": model}}
+    mapped = {"prompt_template_variable_mappings": {"q": "Q"}}
+    bench.run(bench.add("A", "prompt_template", inline_template=inline, **mapped).operation)
+    for body in server.bodies:
+        assert (body["tools"], body["tool_choice"], body["response_format"]) == ([tool], "auto", form)
+    called, number = bench.values("A")
+    assert number == 5
+    assert called["tool_calls"][0]["function"] == {"name": "weather", "arguments": "{}"}
+    metrics = bench.cells("A")[0].state.request_metrics
+    assert metrics is not None
+    log = get_request_log(store, who, metrics["request_ids"][0])
+    assert log["input"]["tools"] == [tool]
+    assert log["parameters"]["response_format"] == form
+    assert log["output"]["messages"][0]["tool_calls"][0]["function"]["name"] == "weather"

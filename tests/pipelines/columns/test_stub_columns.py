@@ -311,3 +311,56 @@ def test_the_stub_embeds_texts(bench: Bench) -> None:
     assert values == [0.0, pytest.approx(2**-0.5), 0.0]
     answered(bench, "None", "score", embedding={"provider": "stub", "model": "echo"}, **config)
     assert bench.errors("None") == ["PROVIDER_ERROR"] * 3
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ({"content": "Hello {q}"}, "content: must be an array or a null"),
+        ({"messages": [{"role": "user", "content": "hi"}]}, r"messages\[0\].content: must be an array"),
+        ({"messages": [1]}, r"messages\[0\]: must be an object"),
+        ({"messages": [{"content": []}]}, r"messages\[0\].role: is required"),
+        ({"content": ["x"]}, r"content\[0\]: must be an object"),
+        ({"content": [{"type": "text"}]}, r"content\[0\].text: is required"),
+        ({"content": [{"type": "text", "text": 5}]}, r"content\[0\].text: must be a string"),
+        ({"type": "xyz"}, "type: must be one of completion, chat"),
+        ({"template_format": "mustache"}, "template_format: must be one of f-string, jinja2"),
+        ({"content": [{"type": "text", "text": "{a"}]}, "content.0.text: line 1, position 1"),
+        (
+            {"template_format": "jinja2", "content": [{"type": "text", "text": "{% if %}"}]},
+            "content.0.text: line 1, position 7",
+        ),
+        ({"content": [{"type": "text", "text": "@@@none@@@"}]}, ": No snippet is found for @@@none@@@"),
+    ],
+)
+def test_a_prompt_that_is_none_is_not_saved(bench: Bench, prompt: Any, words: str) -> None:
+    with pytest.raises(InvalidConfig, match=rf"^config.inline_template.prompt_template\.?{words}"):
+        bench.add("A", "prompt_template", inline_template={"prompt_template": prompt}, engine=ECHO)
+
+
+def test_parameters_of_the_model_are_objects(bench: Bench) -> None:
+    for metadata in ({"model": "x"}, {"model": {"name": 5}}, {"model": {"parameters": []}}):
+        inline = {"prompt_template": {"content": []}, "metadata": metadata}
+        with pytest.raises(InvalidConfig, match=r"config\.inline_template\.metadata\.model"):
+            bench.add("A", "prompt_template", inline_template=inline, engine=ECHO)
+
+
+def test_a_parameter_may_be_called_as_a_key_of_another_call(bench: Bench) -> None:
+    engine = {**ECHO, "parameters": {"input": "x", "prompt": "y", "model": "z", "stream": True}}
+    assert answered(bench, "A", "llm", prompt="{Question}", engine=engine) == ["one", "two", "one"]
+
+
+def test_statements_may_stand_in_another_column(store: Store, who: Principal) -> None:
+    statements = ["It is short", '["It is short", "It is long"]', "", "[]", '["", 1]']
+    rows = [[f"text {at}", statement] for at, statement in enumerate(statements)]
+    bench = Bench(store, who, ["Q", "S"], rows)
+    answered(bench, "A", "llm", source="Q", prompt_source="S", system="Be strict", engine=ECHO)
+    assert bench.values("A") == [True, {"It is short": True, "It is long": True}, None, None, None]
+    assert bench.errors("A") == [None, None, *["invalid_config"] * 3]
+    metrics = bench.cells("A")[1].state.request_metrics
+    assert metrics is not None
+    system, asked = get_request_log(store, who, metrics["request_ids"][0])["input"]["messages"]
+    assert system["content"][0]["text"].startswith("Be strict")
+    assert asked["content"][0]["text"].endswith("1. It is short\n2. It is long")
+    # nobody is asked about nothing
+    assert bench.cells("A")[2].state.request_metrics is None
