@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from storage.datasets import list_datasets
+from storage.domain.datasets import DatasetQuery
 from storage.domain.entities import EntityType
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
@@ -70,6 +72,17 @@ def test_a_page_of_workflows_is_read_off_the_index_of_its_order(store: Store, wh
         assert "USING INTEGER PRIMARY KEY" in rows, steps
         # nothing is sorted until the page is there
         assert not [step for step in steps[: steps.index(rows)] if "TEMP B-TREE" in step], (query, steps)
+
+
+def test_datasets_of_a_name_are_counted_by_seeking_their_groups(store: Store, who: Principal) -> None:
+    query = DatasetQuery(name="a part")
+    count, ids, *_ = [
+        step
+        for step in plans_of(store, partial(list_datasets, store, who, query, page=1, per_page=5))
+        if "datasets" in step
+    ]
+    assert "USING COVERING INDEX ix_datasets_of_group (dataset_group_id=? AND deleted_at=?" in count
+    assert "USING COVERING INDEX ix_datasets_by_created_at (workspace_id=?" in ids
 
 
 def test_the_contents_of_a_folder_are_read_off_its_index(store: Store, who: Principal) -> None:
