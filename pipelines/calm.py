@@ -9,6 +9,8 @@ import sys
 
 from dagster._grpc import server_watcher
 
+from pipelines.record import keep_connections
+
 _ASK_EVERY_S = 4
 
 
@@ -17,6 +19,7 @@ def main() -> None:
     if not hasattr(server_watcher, "WATCH_INTERVAL"):
         raise RuntimeError("This release of Dagster watches its code server in another way")
     server_watcher.WATCH_INTERVAL = _ASK_EVERY_S
+    keep_connections()
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 

@@ -20,6 +20,7 @@ from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._utils.interrupts import capture_interrupts
 
 from pipelines.home import DEFINITIONS
+from pipelines.record import keep_connections
 from pipelines.worker.lanes import COMPUTE, Job
 from pipelines.worker.priority import SteppingBack
 from pipelines.worker.wire import Lines, pack
@@ -31,6 +32,7 @@ _WARM = ("polars", "pyarrow.compute", "pyarrow.parquet")
 def serve(host: socket.socket, lifeline: int) -> None:
     """Execute the runs that the host names until it closes the connection."""
     die_with_host(lifeline)
+    keep_connections()
     with DagsterInstance.get() as instance:
         _preload()
         host.sendall(pack({"event": "ready"}))

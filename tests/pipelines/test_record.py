@@ -1,13 +1,15 @@
 """Dagster's record: one engine a file, consistent always, on the disk a moment later."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from dagster import DagsterInstance
 
+from pipelines import record
 from pipelines.instance import make_instance
 from pipelines.record import EventRecord, RunRecord, ScheduleRecord
 from storage.settings import Settings
@@ -31,6 +33,10 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DagsterInstan
 
 @pytest.fixture
 def connects(instance: DagsterInstance) -> list[Connect]:
+    return connects_of(instance)
+
+
+def connects_of(instance: DagsterInstance) -> list[Connect]:
     runs, events, schedules = instance.run_storage, instance.event_log_storage, instance.schedule_storage
     assert isinstance(runs, RunRecord)
     assert isinstance(events, EventRecord)
@@ -57,6 +63,44 @@ def test_statements_share_an_engine_and_no_connection(connects: list[Connect]) -
         with connect() as second:
             assert second.engine is first.engine
             assert isinstance(second.engine.pool, sa.NullPool)
+
+
+def test_a_process_that_never_forks_keeps_its_connections(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_keeps_connections", False)
+    record.keep_connections()
+    with DagsterInstance.from_config(instance.root_directory) as other:
+        connect = connects_of(other)[0]
+        handles = []
+        for _ in range(2):
+            with connect() as connection:
+                handles.append(connection.connection.dbapi_connection)
+                assert connection.exec_driver_sql("PRAGMA synchronous").scalar_one() == NORMAL
+        assert handles[0] is handles[1]
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        handles[0].execute("SELECT 1")
+
+
+def test_more_threads_than_kept_connections_wait_for_nothing(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "_keeps_connections", True)
+    with DagsterInstance.from_config(instance.root_directory) as other, ExitStack() as held:
+        for _ in range(40):
+            held.enter_context(connects_of(other)[0]())
+        assert other.get_runs() == []
+
+
+def test_tables_are_found_without_asking_twice(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events = instance.event_log_storage
+    assert events.has_table("dynamic_partitions")
+    monkeypatch.setattr(EventRecord, "_connect", None)
+    assert events.has_table("dynamic_partitions")
+    monkeypatch.undo()
+    assert not events.has_table("nothing")
 
 
 def test_runs_are_kept_for_the_next_process(instance: DagsterInstance) -> None:
