@@ -6,12 +6,15 @@ they make anew each time: with both, half of what an idle service would use of a
 
 import runpy
 import sys
+from importlib import import_module
 
 from dagster._grpc import server_watcher
 
+from pipelines.known_queries import remember_queries
 from pipelines.record import keep_connections
 
 _ASK_EVERY_S = 4
+_UI = "dagster_webserver"
 
 
 def main() -> None:
@@ -21,6 +24,8 @@ def main() -> None:
     server_watcher.WATCH_INTERVAL = _ASK_EVERY_S
     keep_connections()
     del sys.argv[0]
+    if sys.argv[0] == _UI:
+        remember_queries(import_module("dagster_webserver.graphql"))
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 

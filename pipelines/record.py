@@ -63,6 +63,21 @@ class RunRecord(SqliteRunStorage):
         with self._engine.begin() as connection:
             yield connection
 
+    def has_run_stats_index_cols(self) -> bool:
+        # asked for with every run that is read; a column that is there stays
+        return self._has_stats or super().has_run_stats_index_cols()
+
+    def has_backfill_id_column(self) -> bool:
+        return self._has_backfill or super().has_backfill_id_column()
+
+    @cached_property
+    def _has_stats(self) -> bool:
+        return super().has_run_stats_index_cols()
+
+    @cached_property
+    def _has_backfill(self) -> bool:
+        return super().has_backfill_id_column()
+
     def dispose(self) -> None:
         self._engine.dispose()
         super().dispose()
@@ -85,6 +100,16 @@ class EventRecord(ConsolidatedSqliteEventLogStorage):
             with self._connect() as connection:
                 self._tables |= set(sa.inspect(connection).get_table_names())
         return table_name in self._tables
+
+    def _has_asset_key_col_on_connection(self, conn: sa.Connection, column_name: str) -> bool:
+        if column_name not in self._asset_columns:
+            found = sa.inspect(conn).get_columns("asset_keys")
+            self._asset_columns |= {column["name"] for column in found}
+        return column_name in self._asset_columns
+
+    @cached_property
+    def _asset_columns(self) -> set[str]:
+        return set()
 
     @cached_property
     def _tables(self) -> set[str]:

@@ -103,6 +103,18 @@ def test_tables_are_found_without_asking_twice(
     assert not events.has_table("nothing")
 
 
+def test_columns_are_found_without_asking_twice(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = instance.run_storage
+    assert isinstance(runs, RunRecord)
+    assert runs.has_run_stats_index_cols()
+    assert runs.has_backfill_id_column()
+    monkeypatch.setattr(RunRecord, "connect", None)
+    assert runs.has_run_stats_index_cols()
+    assert runs.has_backfill_id_column()
+
+
 def test_runs_are_kept_for_the_next_process(instance: DagsterInstance) -> None:
     instance.add_dynamic_partitions("sheets", ["one"])
     assert Path(instance.root_directory).joinpath("runs.db").exists()
