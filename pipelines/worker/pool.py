@@ -1,6 +1,7 @@
 """The pool: deals waiting runs to children, keeps some idle, and settles what becomes of the runs."""
 
 import logging
+import math
 import socket
 import time
 from collections import OrderedDict
@@ -16,6 +17,7 @@ MIN_IDLE = 2
 RUNS_PER_CHILD = 200
 CANCEL_GRACE_S = 5.0
 _TRIM_AFTER_S = 30.0
+_FORK_AHEAD_AFTER_S = 1.0
 _MAX_FORK_DELAY_S = 30.0
 _MAX_STARTS = 3
 _CAUSES_KEPT = 1_000
@@ -42,6 +44,7 @@ class Pool:
         self._unreported: set[str] = set()
         self._fork_delay_s = 0.0
         self._next_fork_at = 0.0
+        self._lacking_since = math.inf
 
     def deal(self) -> None:
         """Give waiting runs to idle children, as the lanes allow."""
@@ -51,10 +54,8 @@ class Pool:
             idle.pop().start(job.run_id)
 
     def fork(self, now: float, inherited: Callable[[], Iterable[socket.socket]]) -> None:
-        """Fork what is missing for the runs that may start and `MIN_IDLE` idle ones beside them."""
-        busy = sum(child.run_id is not None for child in self.children)
-        wanted = busy + self.lanes.startable() + MIN_IDLE
-        while now >= self._next_fork_at and self._usable() < wanted:
+        """Fork what is missing for the runs that may start and, soon, `MIN_IDLE` idle ones beside them."""
+        while now >= self._next_fork_at and self._lacks_one(now):
             try:
                 child = self._nursery.fork(inherited())
             except OSError as error:
@@ -63,6 +64,18 @@ class Pool:
             self.children.append(child)
             self._watch(child)
             self._next_fork_at = now + self._fork_delay_s
+
+    def _lacks_one(self, now: float) -> bool:
+        busy = sum(child.run_id is not None for child in self.children)
+        spare = self._usable() - busy - self.lanes.startable()
+        if spare >= MIN_IDLE:
+            self._lacking_since = math.inf
+            return False
+        if not busy or spare < 1:
+            return True
+        # a short run is soon done, and a process made beside it would take a second of the cores it works on
+        self._lacking_since = min(self._lacking_since, now)
+        return now - self._lacking_since >= _FORK_AHEAD_AFTER_S
 
     def trim(self, now: float) -> None:
         """Let go children that have been idle beyond need."""
