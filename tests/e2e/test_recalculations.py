@@ -85,10 +85,13 @@ def test_runs_that_ask_models_wait_for_a_place_in_their_pool(stack: Stack, sheet
         wait_for(lambda: [run["status"] for run in sheet.runs(operation)] == ["STARTED"], 30, "its run")
         time.sleep(1.5)
         assert sheet.poll(operation)["status"] == "queued"
-        # what asks nobody does not wait for them
-        body = {"title": "Copy", "type": "composition", "config": {"source": "Q"}}
-        made = stack.api.post(f"{sheet.path}/columns", json=body).json()
-        sheet.stack.api.delete(f"{sheet.path}/operations/{made['operation_id']}")
+        (waiting,) = sheet.runs(operation)
+        assert stack.api.delete(f"{sheet.path}/operations/{operation}").json()["cancelled_cell_count"] == 40
+        # what was cancelled leaves the queue
+        assert stack.wait_status(waiting["runId"], "CANCELED", "FAILURE", "SUCCESS") == "CANCELED"
+        again = stack.api.post(f"{sheet.path}/operations", json={}).json()["operation"]["operation_id"]
+        operation = again
+        wait_for(lambda: [run["status"] for run in sheet.runs(again)] == ["STARTED"], 30, "its run")
         stack.graphql(LIMIT, l=1)
         assert sheet.wait(operation, "completed", "failed")["status"] == "completed"
     finally:
