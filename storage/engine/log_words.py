@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from storage.domain.words import fold
+from storage.domain.words import words_of
 from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import INPUT_TEXT, OUTPUT_TEXT
 from storage.engine.log_sql import duck, quoted
@@ -118,10 +118,13 @@ def _postings(logs: "pl.DataFrame") -> _Part:
         .agg("ids")
         .collect()
     )
-    # folded once a spelling, not once a text
-    words = pl.Series("word", [fold(word)[:MOST_CHARS] for word in spelled["spelled"]], pl.String)
+    # Folded once a spelling, not once a text; and taken apart once more, as the tables of letters that this
+    # interpreter has may be older than those that found the spellings.
+    words = [[word[:MOST_CHARS] for word in words_of(one)] for one in spelled["spelled"]]
     postings = (
-        spelled.select(words, "ids")
+        spelled.select(pl.Series("word", words, pl.List(pl.String)), "ids")
+        .explode("word")
+        .drop_nulls("word")
         .group_by("word")
         .agg(pl.col("ids").explode().unique().sort())
         .sort("word")

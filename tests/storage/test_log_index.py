@@ -72,6 +72,16 @@ def test_the_index_finds_what_every_text_holds(
         assert [i for i in found(store, *words) if i in set(ids)] == expected, words
 
 
+def test_a_letter_of_a_newer_unicode_ends_a_word_where_this_interpreter_does_not_know_it(
+    store: Store,
+) -> None:
+    newer = "\U000143e7"  # of Unicode 16
+    (log_id,) = add_logs(store, 1, input=chat("user", f"one{newer}two"))
+    indexed(store)
+    for word in query_words(f"one{newer}two"):
+        assert found(store, word) == [log_id]
+
+
 def test_long_words_are_compared_up_to_a_length(store: Store) -> None:
     word = "x" * 60
     (log_id,) = add_logs(store, 1, input=chat("user", word))
