@@ -8,19 +8,19 @@ from hashlib import sha256
 from typing import Any
 from uuid import UUID
 
-from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared, Ready
+from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared
 from pipelines.columns.asks import REVISION, Ask, Words, with_schema
 from pipelines.columns.models import Model, line_of, shares
 from pipelines.columns.protocol import ColumnContext, Keys, RunContext, Runner, RunnerKind
-from pipelines.columns.templates import Renderer, opened_renderer
-from pipelines.columns.values import to_list, values_of
+from pipelines.columns.templates import Rendered, Renderer, opened_renderer
+from pipelines.columns.values import to_list
 from pipelines.providers.caller import opened_caller
-from storage.domain.blueprints import CHAT, Blueprint, checked_blueprint, text_of_blocks, texts_of
+from storage.domain.blueprints import Blueprint, checked_blueprint, texts_of
 from storage.domain.errors import InvalidConfig
 from storage.domain.llm_kwargs import find_llm_kwargs
 from storage.domain.model_calls import PromptUse
 from storage.domain.prompts import PromptVersion
-from storage.domain.results import Answers, CellError, Chunk
+from storage.domain.results import CellError, Chunk, Values
 from storage.sandbox import jinja2_of
 from storage.snippets import expand_inline
 from storage.templates import resolve_template
@@ -75,25 +75,28 @@ def _source(context: ColumnContext) -> Source:
     return Source(version.blueprint, version.metadata or {}, version)
 
 
-def _pin(context: ColumnContext) -> str:
+def pin(context: ColumnContext) -> str:
     return _source(context).pin
 
 
 @contextmanager
-def _filling(context: ColumnContext) -> Iterator["_Filling"]:
+def opened_filling(context: ColumnContext) -> Iterator["Filling"]:
+    """Fill a column's prompt in a block.
+
+    Raises:
+        NotFound, InvalidConfig: there is no such prompt, or it does not parse, or is another by now.
+        Unguarded, Unavailable: as `opened_renderer`.
+    """
     source = _source(context)
     if source.pin != context.pinned:
         raise InvalidConfig("The prompt changed while it was read: recalculate the column again")
     with opened_renderer(context.store, context.who, list(texts_of(source.blueprint))) as renderer:
-        yield _Filling(context, source, renderer)
+        yield Filling(context, source, renderer)
 
 
 @contextmanager
 def _open(context: RunContext) -> Iterator[Runner]:
-    with _filling(context) as filling:
-        if context.column.config.get("return_template_only"):
-            yield _Templates(filling)
-            return
+    with opened_filling(context) as filling:
         asked = filling.prepared()
         with opened_caller(line_of(context, asked.model)) as caller:
             yield Asking(context, caller, asked.prepare, shares=asked.shares)
@@ -101,15 +104,12 @@ def _open(context: RunContext) -> Iterator[Runner]:
 
 @contextmanager
 def _keys(context: ColumnContext) -> Iterator[Keys]:
-    with _filling(context) as filling:
-        if context.column.config.get("return_template_only"):
-            yield lambda chunk: [None] * len(chunk)
-        else:
-            yield filling.prepared().keys
+    with opened_filling(context) as filling:
+        yield filling.prepared().keys
 
 
 @dataclass(frozen=True, slots=True)
-class _Filling:
+class Filling:
     """Fills the prompt for the rows of a chunk."""
 
     context: ColumnContext
@@ -166,30 +166,20 @@ class _Filling:
             return with_schema(model.provider, arguments, wrapper)
         return arguments
 
-    def templates(self, chunk: Chunk) -> Callable[[int], Item]:
-        """Make of each row its filled prompt: the text of a completion, the messages of a chat."""
-        filled = self._filled(chunk)
+    def rendered(self, chunk: Chunk) -> Rendered | None:
+        """Render the texts of a chunk; None where the prompt has no texts."""
+        if not any(True for _ in texts_of(self.source.blueprint)):
+            return None
+        return self.renderer.render(self._columns(chunk), len(chunk))
 
-        def item_at(row: int) -> Item:
-            found = filled(row)
-            if isinstance(found, CellError):
-                return found
-            blueprint = found[0]
-            if blueprint["type"] != CHAT:
-                return Ready(text_of_blocks(blueprint["content"]))
-            keys = ("role", "content", "name", "tool_calls", "tool_call_id")
-            return Ready(
-                [{key: message[key] for key in keys if key in message} for message in blueprint["messages"]]
-            )
-
-        return item_at
+    def _columns(self, chunk: Chunk) -> dict[str, Values]:
+        mapping = self.context.column.config["prompt_template_variable_mappings"]
+        return {variable: chunk.columns[UUID(one)] for variable, one in mapping.items()}
 
     def _filled(self, chunk: Chunk) -> Callable[[int], tuple[Blueprint, PromptUse] | CellError]:
         """Render a chunk; a row gives its blueprint and what is logged of it, or why it has none."""
-        mapping = self.context.column.config["prompt_template_variable_mappings"]
-        columns = {variable: chunk.columns[UUID(one)] for variable, one in mapping.items()}
         blueprint, version = self.source.blueprint, self.source.version
-        rendered = self.renderer.render(columns, len(chunk)) if self._has_texts else None
+        columns, rendered = self._columns(chunk), self.rendered(chunk)
         read = {name: to_list(columns[name]) for name in self.renderer.variables if name in columns}
 
         def filled(row: int) -> tuple[Blueprint, PromptUse] | CellError:
@@ -208,35 +198,12 @@ class _Filling:
 
         return filled
 
-    @property
-    def _has_texts(self) -> bool:
-        return any(True for _ in texts_of(self.source.blueprint))
-
-
-@dataclass(frozen=True, slots=True)
-class _Templates:
-    """Fills prompts and asks nobody."""
-
-    filling: _Filling
-
-    def compute(self, chunk: Chunk) -> Iterator[Answers]:
-        """Yield one answer for the whole chunk."""
-        item_at = self.filling.templates(chunk)
-        yield answers_of([item_at(row) for row in range(len(chunk))])
-
-
-def answers_of(items: list[Item]) -> Answers:
-    """Answer rows that need no model."""
-    values = [item.value if isinstance(item, Ready) else None for item in items]
-    errors = {row: item for row, item in enumerate(items) if not isinstance(item, Ready | Ask)}
-    return Answers(values_of(values), errors=errors)
-
 
 KIND = RunnerKind(
     engine=lambda _: f"asks {REVISION}",
     open=_open,
     chunk_rows=CHUNK_ROWS,
     keeps=True,
-    pin=_pin,
+    pin=pin,
     keys=_keys,
 )

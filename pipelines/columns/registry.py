@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pipelines.columns import code, comparison, composition, embedding, llm, prompt_template, score
+from pipelines.columns import code, comparison, composition, embedding, filled, llm, prompt_template, score
 from pipelines.columns.protocol import RunnerKind
 
 RUNNERS: Mapping[str, RunnerKind] = {
@@ -10,6 +10,7 @@ RUNNERS: Mapping[str, RunnerKind] = {
     "comparison": comparison.KIND,
     "composition": composition.KIND,
     "embedding": embedding.KIND,
+    "filled": filled.KIND,
     "llm": llm.KIND,
     "prompt_template": prompt_template.KIND,
     "score": score.KIND,

@@ -36,7 +36,7 @@ class Column:
 
     @property
     def runner(self) -> str:
-        """What computes it: its type, but for scores that ask a model."""
+        """What computes it: its type, but for scores that ask a model and prompts that ask none."""
         return runner_of(self.type, self.config)
 
     @property

@@ -4,7 +4,6 @@ Rates are rows a second of CPU time, of this process and of the sandbox worker t
 """
 
 import json
-import resource
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,30 +25,11 @@ from storage.domain.blueprints import Text
 from storage.domain.results import Chunk, Values
 from storage.engine.sandbox.pool import Pool
 from storage.sandbox import code_of
-from storage.settings import Settings
-from storage.store import opened
-from storage.workspaces import bootstrap, find_key
+from tests.bench import whole_columns
+from tests.bench.expressions import F_STRING, JAVASCRIPT, JINJA2, PYTHON, SQL
 from tests.bench.measure import Bench
-from tests.recalculating import Bench as Sheet
 
 _IDS = (UUID(int=1), UUID(int=2))
-_PYTHON = (
-    "words = data['text'].split()\nreturn {'n': len(words), 'first': words[0].upper(), 'x': data.num * 2}"
-)
-_JAVASCRIPT = (
-    "const words = data.text.split(' ')\n"
-    "return {n: words.length, first: words[0].toUpperCase(), x: data.num * 2}"
-)
-_SQL = "upper(text) || ' ' || (num * 2)"
-_JINJA2 = "Hello {{ text }}, {% if num > 5 %}many{% else %}few{% endif %}: {{ num }}"
-_F_STRING = "Hello {text}, {num} of many"
-_CONFIGS: Sequence[tuple[str, int, str, Mapping[str, Any]]] = (
-    ("PYTHON", 100_000, "code", {"code": _PYTHON}),
-    ("JAVASCRIPT", 30_000, "code", {"code": _JAVASCRIPT, "language": "JAVASCRIPT"}),
-    ("SQL", 400_000, "code", {"code": _SQL, "language": "SQL"}),
-    ("score", 500_000, "score", {"sources": ["num", "num"], "metric": "absolute_numeric_distance"}),
-)
-_KEY = "bench-of-engines-0123456789abcdef0123"
 
 
 @dataclass
@@ -77,38 +57,7 @@ def run(bench: Bench) -> None:
             _report(bench, metric, 500_000, rows, seconds, yard)
     finally:
         pool.close()
-    _columns(bench)
-
-
-def _columns(bench: Bench) -> None:
-    """Compute columns of a sheet as a run does, from its segments to committed ones."""
-    rows = bench.sized(1_000_000, 2_000)
-    settings = Settings(home=bench.folder, api_key=_KEY)
-    with opened(settings) as store:
-        bootstrap(store)
-        facts = find_key(store, _KEY)
-        if facts is None:
-            raise RuntimeError("the first key is not known")
-        held = [[number, f"hello world how are you {number}"] for number in range(rows)]
-        sheet = Sheet(store, facts.principal, ["num", "text"], held)
-        for title, aim, kind, config in _CONFIGS:
-            operation = sheet.add(title, kind, **config).operation
-            before = _all_cpu()
-            sheet.run(operation)
-            rate = round(rows / (_all_cpu() - before))
-            bench.report(
-                f"{title} column, segment to committed segment, rows a second of CPU",
-                rows=rows,
-                rate=rate,
-                target=aim,
-                met=None if bench.quick else rate >= aim,
-            )
-
-
-def _all_cpu() -> float:
-    """CPU seconds of this process and of the workers that have ended: one ends with its operation."""
-    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + ended.ru_utime + ended.ru_stime
+    whole_columns.run(bench)
 
 
 def _report(bench: Bench, name: str, aim: int, rows: int, seconds: float, bare: float) -> None:
@@ -137,7 +86,7 @@ def _cpu(work: Callable[[], Any], workers: Iterable[int] = ()) -> float:
     return max(1e-6, used() - before)
 
 
-_CODE = {"PYTHON": _PYTHON, "JAVASCRIPT": _JAVASCRIPT, "SQL": _SQL}
+_CODE = {"PYTHON": PYTHON, "JAVASCRIPT": JAVASCRIPT, "SQL": SQL}
 
 
 def _code(known: Any, language: str, columns: Mapping[str, Values], rows: int) -> float:
@@ -147,7 +96,7 @@ def _code(known: Any, language: str, columns: Mapping[str, Values], rows: int) -
 
 
 def _template(known: Any, language: str, columns: Mapping[str, Values], rows: int) -> float:
-    text = _JINJA2 if language == "jinja2" else _F_STRING
+    text = JINJA2 if language == "jinja2" else F_STRING
     with opened_renderer(known, known, [Text("text", text, language)]) as renderer:
         workers = [renderer._jinja2._ready().pid] if renderer._jinja2 else []
         return _cpu(lambda: renderer.render(columns, rows), workers)
@@ -205,7 +154,7 @@ def _bare_python(texts: Sequence[str], numbers: Sequence[int]) -> list[Any]:
 def _bare_javascript(texts: Sequence[str], numbers: Sequence[int]) -> Any:
     from _quickjs import Context  # noqa: PLC0415  it is here for the yardstick alone
 
-    each = f"(function(data) {{ {_JAVASCRIPT} }})"
+    each = f"(function(data) {{ {JAVASCRIPT} }})"
     run = Context().eval(
         f"(function(text) {{ const cell = {each}; return JSON.stringify(JSON.parse(text).map(cell)) }})"
     )
@@ -216,11 +165,11 @@ def _bare_javascript(texts: Sequence[str], numbers: Sequence[int]) -> Any:
 def _bare_sql(frame: pl.DataFrame) -> Any:
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("rows", frame.to_arrow())
-        return connection.sql(f"SELECT {_SQL} AS cell FROM rows").to_arrow_table()
+        return connection.sql(f"SELECT {SQL} AS cell FROM rows").to_arrow_table()
 
 
 def _bare_jinja2(texts: Sequence[str], numbers: Sequence[int]) -> list[str]:
     environment = Environment()
-    environment.add_template("one", _JINJA2)
+    environment.add_template("one", JINJA2)
     pairs = zip(texts, numbers, strict=True)
     return [environment.render_template("one", text=text, num=number) for text, number in pairs]

@@ -32,7 +32,9 @@ def find_type(name: str) -> str | None:
 
 
 def runner_of(kind: str, config: Mapping[str, Any]) -> str:
-    """Name what computes a column: its type, but for scores that ask a model."""
+    """Name what computes a column: its type, but for scores that ask a model and prompts that ask none."""
+    if kind == "prompt_template" and config.get("return_template_only"):
+        return "filled"
     return "embedding" if kind == "score" and "embedding" in config else kind
 
 

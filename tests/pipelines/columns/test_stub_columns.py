@@ -364,3 +364,41 @@ def test_statements_may_stand_in_another_column(store: Store, who: Principal) ->
     assert asked["content"][0]["text"].endswith("1. It is short\n2. It is long")
     # nobody is asked about nothing
     assert bench.cells("A")[2].state.request_metrics is None
+
+
+JINJA2 = {"template_format": "jinja2"}
+
+
+def test_prompts_are_filled_without_a_model(store: Store, who: Principal) -> None:
+    rows = [['say "hi"\n', 1], ["", 2], ["\ufdd01\ufdd0 {{ n }}", 0]]
+    bench = Bench(store, who, ["Q", "N"], rows)
+    picture = {"type": "image_url", "image_url": {"url": "http://x/{q}"}}
+    said = [{"type": "text", "text": "{q}: {n}"}, picture, {"type": "text", "text": "{missing}!"}]
+    messages = [
+        {
+            "role": "system",
+            "content": [{"type": "text", "text": "{{ 6 // n }}"}],
+            "template_format": "jinja2",
+        },
+        {"role": "user", "content": said},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "{q}"}]},
+    ]
+    mapped = {"prompt_template_variable_mappings": {"q": "Q", "n": "N"}, "return_template_only": True}
+    inline = {"prompt_template": {"type": "chat", "messages": messages}}
+    found = answered(bench, "A", "prompt_template", inline_template=inline, **mapped)
+    assert bench.errors("A") == [None, None, "TEMPLATE_RENDER_ERROR"]
+    system, user, assistant = found[0]
+    assert system == {"role": "system", "content": [{"type": "text", "text": "6"}]}
+    texts = [{"type": "text", "text": 'say "hi"\n: 1'}, picture, {"type": "text", "text": "!"}]
+    assert user == {"role": "user", "content": texts}
+    assert assistant["tool_calls"] == [{"id": "{q}"}]
+    plain = {"prompt_template": {"content": said}}
+    texts_of = answered(bench, "B", "prompt_template", inline_template=plain, **mapped)
+    assert texts_of == ['say "hi"\n: 1!', ": 2!", "\ufdd01\ufdd0 {{ n }}: 0!"]
+    for title, prompt in (("C", {"content": []}), ("D", {"type": "chat", "messages": []})):
+        nothing = answered(
+            bench, title, "prompt_template", inline_template={"prompt_template": prompt}, **mapped
+        )
+        assert nothing == [[] if "messages" in prompt else ""] * 3
+    # no model is named, and none is asked
+    assert bench.cells("A")[0].state.request_metrics is None
