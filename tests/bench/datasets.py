@@ -103,7 +103,8 @@ def report_pages(bench: Bench, service: Service, count: int) -> None:
 def report_files(bench: Bench, service: Service) -> None:
     """A file into a dataset and into a sheet, by turns; then a draft of it, saved."""
     rows = bench.sized(1_000_000, 20_000)
-    content = "id,text,score\n" + "".join(f"{n},words of row {n},{n % 97}\n" for n in range(rows))
+    words = "words that make a row as long as those of a file of 100 MB with a million rows are"
+    content = "id,text,score\n" + "".join(f"{n},{words} {n},{n % 97}\n" for n in range(rows))
     table = service.post(f"{_V2}/tables", {})["table"]["id"]
     group = service.post(f"{_V2}/dataset-groups", {"name": "bench"})["dataset_group"]["id"]
     file = {"file_name": "bench.csv", "file_content_base64": _base64(content)}
