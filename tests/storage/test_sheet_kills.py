@@ -11,11 +11,12 @@ from uuid import UUID
 
 import pytest
 
-from storage import cells, restores, row_changes, sheet_upkeep
+from storage import cells, column_changes, new_columns, restores, row_changes, sheet_upkeep
 from storage.domain.keys import Principal
 from storage.domain.paging import PageRequest
 from storage.domain.rows import Row
 from storage.domain.sheets import Sheet
+from storage.engine import snapshots
 from storage.rows import list_rows
 from storage.settings import Settings
 from storage.sheets import get_sheet
@@ -30,13 +31,32 @@ from tests.importing import imported_sheet
 
 STEPS = [
     ("edit", "cells", "commit"),
+    ("edit", "snapshots", "insert_patch"),
+    ("edit", "snapshots", "_insert"),
+    ("edit", "snapshots", "_move_head"),
     ("edit", "cells", "record_audit"),
     ("add", "row_changes", "insert_segments"),
     ("add", "row_changes", "commit"),
     ("add", "row_changes", "touch_table"),
     ("add", "row_changes", "record_audit"),
     ("delete", "row_changes", "record_audit"),
+    ("column", "new_columns", "insert_bound"),
+    ("column", "new_columns", "commit"),
+    ("column", "new_columns", "record_structure"),
+    ("column", "new_columns", "record_audit"),
+    ("column", "new_columns", "enqueue_column"),
+    ("change", "column_changes", "update_column"),
+    ("change", "column_changes", "commit"),
+    ("change", "column_changes", "record_structure"),
+    ("change", "column_changes", "record_audit"),
+    ("drop", "column_changes", "mark_columns_deleted"),
+    ("drop", "column_changes", "delete_edges"),
+    ("drop", "column_changes", "commit"),
+    ("drop", "column_changes", "record_structure"),
+    ("drop", "column_changes", "record_audit"),
     ("restore", "restores", "commit_again"),
+    ("restore", "restores", "restore_columns"),
+    ("restore", "restores", "mark_gone"),
     ("restore", "restores", "update_sheet"),
     ("restore", "restores", "add_version"),
     ("restore", "restores", "record_audit"),
@@ -46,7 +66,15 @@ STEPS = [
     ("compact", "sheet_upkeep", "commit"),
     ("compact", "sheet_upkeep", "Compacted"),
 ]
-MODULES = {"cells": cells, "row_changes": row_changes, "restores": restores, "sheet_upkeep": sheet_upkeep}
+MODULES = {
+    "cells": cells,
+    "column_changes": column_changes,
+    "new_columns": new_columns,
+    "restores": restores,
+    "row_changes": row_changes,
+    "sheet_upkeep": sheet_upkeep,
+    "snapshots": snapshots,
+}
 
 
 def act(store: Store, who: Principal, ids: dict[str, UUID], what: str) -> None:
@@ -59,6 +87,14 @@ def act(store: Store, who: Principal, ids: dict[str, UUID], what: str) -> None:
         row_changes.add_rows(store, who, **ids, values=values)
     elif what == "delete":
         row_changes.delete_rows(store, who, **ids, row_indices=[0, 2])
+    elif what == "column":
+        new = new_columns.NewColumn("new", "comparison", {"sources": ["a"], "target": "r1"})
+        new_columns.create_column(store, who, **ids, new=new)
+    elif what == "change":
+        change = column_changes.ColumnChange(title="renamed")
+        column_changes.update_column_of(store, who, **ids, column_id=page.columns[0].id, change=change)
+    elif what == "drop":
+        column_changes.delete_column(store, who, **ids, column_id=page.columns[1].id)
     elif what == "restore":
         source = list_versions(store, who, **ids, request=PageRequest(1)).items[0]
         restores.create_version(store, who, **ids, source_version_id=source.id)
@@ -86,9 +122,9 @@ def test_a_killed_change_leaves_the_sheet_as_it_was(
     ids = {"table_id": sheet.table_id, "sheet_id": sheet.id}
 
     def seen() -> tuple[list[Row], Any]:
-        rows = list_rows(store, who, **ids, request=PageRequest(1000)).page.items
+        found = list_rows(store, who, **ids, request=PageRequest(1000))
         versions = list_versions(store, who, **ids, request=PageRequest(100)).items
-        return list(rows), (versions, get_sheet(store, who, **ids))
+        return list(found.page.items), (found.columns, versions, get_sheet(store, who, **ids))
 
     restores.create_version(store, who, **ids, name="kept")
     first = list_rows(store, who, **ids, request=PageRequest(9)).page.items[0]
