@@ -71,6 +71,10 @@ class _Look:
         kind = RUNNERS[column.runner]
         if reading.missing is not None:
             return _Seen(reading.visited)
+        if reading.wanted.force and not kind.keeps:
+            # all of its cells are computed, whatever they hold
+            self.moving[column.no] = None
+            return _Seen(reading.visited)
         try:
             pinned = kind.pin(ColumnContext(self.store, self.who, column))
             context = ColumnContext(self.store, self.who, column, pinned)

@@ -149,6 +149,15 @@ def test_what_is_forced_is_computed_again_but_for_repeats(bench: Bench, server: 
     assert (done.cached_count, server.calls.total()) == (1, 6)
 
 
+def test_what_is_forced_needs_no_look(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for source, title in (("Q", "One"), ("One", "Two")):
+        bench.run(bench.add(title, "composition", source=source).operation)
+    monkeypatch.setattr(estimates, "LOOKS_FOR_S", -1.0)
+    assert counts(bench, statuses=(), force=True) == [("One", 4, 0, 0), ("Two", 4, 0, 0)]
+    done = bench.recalculate(statuses=(), force=True)
+    assert (done.completed_count, done.cached_count) == (8, 0)
+
+
 def test_rows_and_columns_choose(bench: Bench, server: ModelServer) -> None:
     answer(bench)
     answer(bench, "B", prompt="B {Q}")
