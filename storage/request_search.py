@@ -1,5 +1,6 @@
 """Search of request logs: pages of what matches, sums over it, and the ids that an import takes."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -110,7 +111,8 @@ _SUM_OF = {
     "errors": "count(*) FILTER (status = 'ERROR')",
     "input_tokens": "coalesce(sum(input_tokens), 0)",
     "output_tokens": "coalesce(sum(output_tokens), 0)",
-    "cost": "coalesce(sum(price), 0)",
+    # JSON has no infinity
+    "cost": f"least(coalesce(sum(price), 0), {sys.float_info.max!r})",
     "latency_ms_avg": "avg(latency_ms)",
     "latency_ms_p50": "approx_quantile(latency_ms, 0.5)",
     "latency_ms_p95": "approx_quantile(latency_ms, 0.95)",

@@ -19,6 +19,8 @@ Logic = Literal["AND", "OR"]
 
 MOST_DEPTH = 200
 MOST_FILTERS = 1_000
+MOST_TEXT_FILTERS = 100
+"""Each makes the texts of a log anew."""
 MOST_VALUES = 10_000
 _MOST_PROBLEMS = 20
 
@@ -166,6 +168,7 @@ class _Parser:
 
     def __init__(self) -> None:
         self._filters = 0
+        self._text_filters = 0
         self._values = 0
         self._problems: list[Problem] = []
 
@@ -221,6 +224,9 @@ class _Parser:
             self._wrong((*loc, "field"), f"must be one of {', '.join(FIELDS)}", "enum")
             return None
         kind = FIELDS[field]
+        self._text_filters += kind == "text"
+        if self._text_filters > MOST_TEXT_FILTERS:
+            raise _too_large(loc, f"a group holds at most {MOST_TEXT_FILTERS} filters of texts")
         if not isinstance(operator, str) or operator not in OPERATORS[kind]:
             self._wrong(
                 (*loc, "operator"),

@@ -1,6 +1,7 @@
 """Search of request logs over HTTP: pages, orders, words, sums; flushed or not, each log once."""
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
@@ -251,3 +252,9 @@ def test_the_document_names_fields_and_operators(client: TestClient) -> None:
     schemas = client.get("/openapi.json").json()["components"]["schemas"]
     spelled = json.dumps(schemas["FilterGroup"]) + json.dumps(schemas["Filter"])
     assert all(word in spelled for word in ("input_variable_keys", "key_not_equals", "nested_key", "AND"))
+
+
+def test_a_cost_beyond_all_numbers_is_the_largest_number(client: TestClient, store: Store) -> None:
+    add_logs(store, 2, price=1.7e308)
+    totals = client.post(ANALYTICS, json={}).json()["totals"]
+    assert totals["cost"] == sys.float_info.max

@@ -11,6 +11,7 @@ from storage.domain.filters import (
     FIELDS,
     MOST_DEPTH,
     MOST_FILTERS,
+    MOST_TEXT_FILTERS,
     MOST_VALUES,
     OPERATORS,
     Filter,
@@ -199,6 +200,10 @@ def test_groups_may_be_deep_and_wide_up_to_a_limit_that_is_told() -> None:
     assert "deeper than" in wrong(deep(MOST_DEPTH + 1))[0][1]
     assert "deeper than" in wrong(deep(3_000))[0][1]
     parse_filter_group({"filters": [leaf] * MOST_FILTERS})
+    text = {"field": "input_text", "operator": "contains", "value": "x"}
+    parse_filter_group({"filters": [text] * MOST_TEXT_FILTERS})
+    with pytest.raises(Invalid, match=r"filters\.100: a group holds at most 100 filters of texts"):
+        parse_filter_group({"filters": [text] * (MOST_TEXT_FILTERS + 1)})
     assert "at most" in wrong({"filters": [leaf] * 10_000})[0][1]
     many = [leaf | {"operator": "in", "value": list(map(str, range(MOST_VALUES // 2 + 1)))}] * 2
     assert "at most" in wrong({"filters": many})[0][1]
