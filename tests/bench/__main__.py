@@ -30,6 +30,7 @@ from tests.bench import (
     search,
     sheets,
     start,
+    sustained,
     templates,
     webhooks,
 )
@@ -38,6 +39,7 @@ from tests.bench.measure import Bench, MissingTool, machine
 BENCHES: dict[str, Callable[[Bench], None]] = {
     "start": start.run,
     "ingest": ingest.run,
+    "sustained": sustained.run,
     "batch": batch.run,
     "latency": latency.run,
     "beside": beside.run,
