@@ -27,6 +27,8 @@ from pipelines.worker.priority import SteppingBack
 from pipelines.worker.wire import Lines, pack
 
 _PR_SET_PDEATHSIG = 1
+# an idle process takes about 60 MB
+_MOST_KEPT_BYTES = 200 << 20
 _WARM = ("polars", "pyarrow.compute", "pyarrow.parquet")
 
 
@@ -47,9 +49,9 @@ def serve(host: socket.socket, lifeline: int) -> None:
 def execute(instance: DagsterInstance, run_id: str) -> bool:
     """Execute a run as `dagster api execute_run` does; True when this process should take no other.
 
-    That is so after an interruption, and after a run that computed for long: it has stepped back for the
-    short ones that a client waits for. A run that ended while it waited (canceled by force, failed by
-    monitoring) is not begun.
+    That is so after an interruption, and after a run that computed for long, which has stepped back for the
+    short ones that a client waits for, or left much memory behind. A run that ended while it waited
+    (canceled by force, failed by monitoring) is not begun.
     """
     run = instance.get_run_by_id(run_id)
     if run is None or run.status not in (DagsterRunStatus.STARTING, DagsterRunStatus.NOT_STARTED):
@@ -62,7 +64,18 @@ def execute(instance: DagsterInstance, run_id: str) -> bool:
         stack.enter_context(_silence())
         _execute_run_command_body(run_id, instance, _ignore, set_exit_code_on_failure=False)
     ended = instance.get_run_by_id(run_id)
-    return stepping.done or ended is None or ended.status == DagsterRunStatus.CANCELED
+    canceled = ended is None or ended.status == DagsterRunStatus.CANCELED
+    return stepping.done or canceled or own_memory() > _MOST_KEPT_BYTES
+
+
+def own_memory() -> int:
+    """Return how many bytes this process holds for itself alone; 0 where the system does not tell."""
+    try:
+        told = Path("/proc/self/smaps_rollup").read_text()
+    except OSError:
+        return 0
+    held = [line.split() for line in told.splitlines() if line.startswith("Private_Dirty:")]
+    return sum(int(kb) for _, kb, _ in held) * 1024
 
 
 @contextlib.contextmanager

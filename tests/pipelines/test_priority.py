@@ -1,4 +1,4 @@
-"""Stepping back: all threads of a process and what it started, once it has lasted."""
+"""What a process does behind others: it steps back with all that it started, and is known by its memory."""
 
 import subprocess
 import sys
@@ -33,3 +33,21 @@ def test_what_lasts_steps_back_with_all_threads_and_processes() -> None:
         [sys.executable, "-c", CODE], capture_output=True, text=True, check=True, timeout=60
     )
     assert told.stdout.splitlines() == ["False {0}", "True {10}"]
+
+
+MEMORY = """
+from pipelines.worker.child import own_memory
+before = own_memory()
+held = bytearray(b"x") * (64 << 20)
+print(0 < before < own_memory() - (60 << 20), own_memory() - before < (90 << 20))
+del held
+print(own_memory() - before < (8 << 20))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell")
+def test_a_process_knows_what_it_holds_for_itself() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert told.stdout.splitlines() == ["True True", "True"]
