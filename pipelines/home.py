@@ -121,7 +121,7 @@ def worker_is_reachable(settings: Settings) -> bool:
 def hold_databases(dagster_home: Path) -> Iterator[None]:
     """Keep a connection to each SQLite file of the instance open for a block.
 
-    Dagster opens a connection a statement. Were each the only one, its end would write the whole log
+    Some processes open a connection a statement. Were one the only one, its end would write the whole log
     back into the file and delete it, with several fsyncs: about 50 ms of every run.
     """
     with ExitStack() as held:
