@@ -19,6 +19,7 @@ _SQL_TYPES: Mapping[Encoding, str] = {
     "messages": "JSON",
 }
 NO_TYPE = "NULL"
+_ESCAPED = r'["\\\x00-\x1f]'
 _INTEGER_DIGITS = 19  # fewer fit into 64 bits
 
 
@@ -69,10 +70,18 @@ def by_type(inputs: Inputs) -> Iterator[TypedInputs]:
 
 
 def _spelled(encoding: Encoding, series: pl.Series) -> bytes:
+    if encoding == "text" and _is_plain(series):
+        joined = series.str.join('","').item()
+        return f'["{joined}"]'.encode()
     if encoding in {"text", "double"}:
         return json.dumps(series.to_list(), ensure_ascii=False, separators=(",", ":")).encode()
     texts = series if encoding in JSON_ENCODINGS else series.cast(pl.String)
     return f"[{texts.fill_null('null').str.join(',').item()}]".encode() if len(texts) else b"[]"
+
+
+def _is_plain(series: pl.Series) -> bool:
+    """Whether all are there and have nothing to escape: most columns are, and are joined as they stand."""
+    return len(series) > 0 and not series.null_count() and not series.str.contains(_ESCAPED).any()
 
 
 def _sql_type(values: Values) -> str:

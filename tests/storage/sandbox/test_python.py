@@ -123,6 +123,10 @@ def test_code_that_does_not_parse_has_no_rows(python: SandboxedCode) -> None:
 
 WRAP_CLOSE = "[c] = [c for c in ().__class__.__base__.__subclasses__() if c.__name__ == '_wrap_close']\n"
 CTYPES = "import sys\nc = sys.modules['storage.engine.sandbox.inside.proof'].ctypes\n"
+ENTITY = (
+    "from xml.etree.ElementTree import XML\n"
+    "return XML('<!DOCTYPE l [<!ENTITY a SYSTEM \"/etc/passwd\">]><l>&a;</l>').text"
+)
 ATTACKS = [
     "return open('/etc/passwd').read()",
     "import io\nreturn io.FileIO('/etc/passwd').read().decode()",
@@ -130,6 +134,10 @@ ATTACKS = [
     "import os\nreturn os.popen('id').read()",
     "import os\nos.fork()\nreturn 1",
     "import os\nos.kill(1, 0)\nreturn 1",
+    "import os\nos.kill(os.getppid(), 9)\nreturn 1",
+    "import os\nos.symlink('/etc/passwd', '/tmp/left-by-an-attack')\nreturn 1",
+    "import os\nwhile True: os.fork()",
+    ENTITY,
     "import posix\nreturn posix.open('/etc/passwd', 0)",
     "import subprocess\nreturn 1",
     "import socket\nreturn 1",
@@ -184,6 +192,7 @@ def test_nothing_of_the_service_is_in_sight(python: SandboxedCode, monkeypatch: 
     assert not {"sqlalchemy", "duckdb", "pydantic", "polars", "ctypes", "socket", "subprocess"} & set(modules)
 
 
+EACH = "import os\nfor fd in range(64):\n"
 BOMBS = {
     "a loop": "while True: pass",
     "a regular expression": "import re\nreturn bool(re.match(r'(a+)+$', 'a' * 40 + 'b'))",
@@ -194,11 +203,17 @@ BOMBS = {
     "memory": "return len(bytearray(10 ** 9))",
     "doubling": "x = 'x'\nwhile True: x += x",
     "its end": "import os\nos._exit(0)",
+    "closed frames": "import os\nos.closerange(0, 100)",
+    "forged frames": EACH + "    try: os.write(fd, b'x' * 9)\n    except OSError: pass",
+    "eaten frames": EACH + "    try: os.read(fd, 9)\n    except OSError: pass",
+    "an endless message": "class E(Exception):\n    def __str__(self):\n        while True: pass\nraise E",
+    "code of no sense": "f = lambda: 0\nf.__code__ = f.__code__.replace(co_code=b'\\xff' * 64)\nf()",
+    "generators": "def g():\n    while True: yield 1\nreturn list(g())",
     "a crash": "import sys\nsys.setrecursionlimit(10 ** 9)\ndef f(): return [f()]\nf()",
 }
 
 
-FEW = {"a loop", "memory", "its end"}
+FEW = {"a loop", "memory", "its end", "forged frames", "code of no sense"}
 
 
 @pytest.mark.parametrize(
@@ -210,7 +225,7 @@ def test_a_bomb_fails_its_row_alone(python: SandboxedCode, name: str) -> None:
     rows = [{"n": number} for number in range(5)]
     results = cells(hasty, f"if data.n == 2:\n{body}return data.n", rows)
     assert [result.value for result in results if result.error is None] == [0, 1, 3, 4]
-    assert results[2].error in {"timeout", "memory_limit", "code_error"}
+    assert results[2].error in {"timeout", "memory_limit", "code_error", "result_too_large"}
     other = replace(hasty, workspace_id=2)
     assert one(other, "return data.a", a=1) == Cell(1)
 

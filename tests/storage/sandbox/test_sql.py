@@ -196,6 +196,8 @@ REACHING_OUT = [
     "(SELECT count(*) FROM sniff_csv('/etc/passwd'))",
     "(SELECT count(*) FROM query('COPY (SELECT 1) TO ''/tmp/left-by-an-attack'''))",
     "(SELECT count(*) FROM query('INSTALL httpfs'))",
+    "(SELECT count(*) FROM query('ATTACH ''/tmp/left-by-an-attack'' AS x'))",
+    "(SELECT count(*) FROM query('PRAGMA database_list'))",
     "(SELECT count(*) FROM sqlite_scan('/tmp/x', 'y'))",
     "(SELECT count(*) FROM rows)",
     "(SELECT count(*) FROM bound)",
@@ -222,6 +224,7 @@ BOMBS = {
     "a product": "(SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE a.range + b.range = -1)",
     "a sort": "(SELECT max(x) FROM (SELECT md5(range::VARCHAR) AS x FROM range(100000000) ORDER BY x))",
     "recursion": "(WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) SELECT max(n) FROM t)",
+    "growing texts": "(WITH RECURSIVE t(x) AS (SELECT 'a' UNION ALL SELECT x || x FROM t) SELECT x FROM t)",
     "lists": "(SELECT list(x) FROM (SELECT range(1000000) AS x FROM range(100000)))",
     "a deep list": "list_transform(range(50000 * n), lambda x: range(50000 * n))",
 }
