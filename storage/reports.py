@@ -1,7 +1,7 @@
 """Reports: pipelines made, read, listed, deleted; how far a run is, with its rows and its score."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -255,6 +255,39 @@ def list_reports(
     return NumberedPage(items, page, per_page, total)
 
 
+def cancel_report(store: Store, who: Principal, report_id: int) -> list[Operation]:
+    """End a run, or the runs of a pipeline that are under way; what they have computed stays.
+
+    Returns the operations that this ended.
+
+    Raises:
+        NotFound: no such report.
+        Conflict: nothing of it is under way.
+    """
+    with store.catalog.transaction() as connection:
+        report = require_report(connection, who, report_id)
+        ended = _cancel(connection, store, (report, *select_runs(connection, report.id)), "cancelled")
+        if not ended:
+            raise Conflict("The report has ended" if report.is_run else "No run of the report is under way")
+        details = {"name": report.name, "parent_id": report.parent_id}
+        record_audit(connection, store, who, action="cancel", kind=KIND, entity_id=report.id, details=details)
+    return ended
+
+
+def _cancel(connection: Connection, store: Store, reports: Iterable[Report], message: str) -> list[Operation]:
+    """End the open operations of reports; return them."""
+    ended: list[Operation] = []
+    for one in reports:
+        sheet = find_sheet_by_no(connection, one.sheet_no or 0)
+        if sheet is not None:
+            ended += [
+                operation
+                for operation in select_open(connection, table_no=sheet.table_no)
+                if cancel_within(connection, store, operation, message)
+            ]
+    return ended
+
+
 def delete_report(store: Store, who: Principal, report_id: int) -> list[Operation]:
     """Delete a run, or a pipeline with its runs; return the operations that this ended.
 
@@ -262,18 +295,15 @@ def delete_report(store: Store, who: Principal, report_id: int) -> list[Operatio
         NotFound: no such report.
     """
     now = store.now()
-    ended: list[Operation] = []
     with store.catalog.transaction() as connection:
         report = require_report(connection, who, report_id)
-        for one in (report, *select_runs(connection, report.id)):
+        all_of_it = (report, *select_runs(connection, report.id))
+        for one in all_of_it:
             mark_report_deleted(connection, one.id, now)
+        ended = _cancel(connection, store, all_of_it, "report deleted")
+        for one in all_of_it:
             sheet = find_sheet_by_no(connection, one.sheet_no or 0)
             if sheet is not None:
-                ended += [
-                    operation
-                    for operation in select_open(connection, table_no=sheet.table_no)
-                    if cancel_within(connection, store, operation, "report deleted")
-                ]
                 mark_table_deleted(connection, sheet.table_no, now)
         details = {"name": report.name, "parent_id": report.parent_id}
         record_audit(connection, store, who, action="delete", kind=KIND, entity_id=report.id, details=details)

@@ -109,6 +109,15 @@ def run_report(store: OpenStore, runs: OpenRuns, who: Who, report_id: int, body:
     return RunStarted(report_id=report.id)
 
 
+@router.post("/{report_id}/cancel", summary="Cancel a report", responses=errors(Conflict))
+@needs("write:report", path=report_path)
+def cancel_report(store: OpenStore, runs: OpenRuns, who: Who, report_id: int) -> Done:
+    """Cancel a run, or the runs of a pipeline that are under way; what they have computed stays."""
+    for operation in reports.cancel_report(store, who, report_id):
+        runs.terminate_soon(operation)
+    return Done(message="Report cancelled")
+
+
 @router.get(
     "/{report_id}/rows",
     summary="Read the rows of a report",

@@ -38,6 +38,11 @@ def _group_with_draft(client: TestClient, **more: Any) -> dict[str, Any]:
     return {"dataset_group_id": group, **more}
 
 
+def _run_newest_report(client: TestClient) -> None:
+    newest = client.get("/reports").json()["items"][0]["id"]
+    assert client.post(f"/reports/{newest}/run", json={"name": "fresh"}).status_code == 201
+
+
 # What a call that succeeds sends, by method and path, or what makes that; None: no body.
 BODIES: dict[str, Any] = {
     "delete /api/public/v2/requests/{request_id}": None,
@@ -81,6 +86,7 @@ BODIES: dict[str, Any] = {
         "columns": [{"title": "b", "type": "comparison", "config": {"sources": ["a"], "target": "1"}}],
     },
     "post /reports/{report_id}/run": {"name": "fresh"},
+    "post /reports/{report_id}/cancel": _run_newest_report,
     "delete /reports/{report_id}": None,
     "post /rest/prompt-templates": {
         "prompt_template": {"prompt_name": "fresh"},

@@ -229,6 +229,31 @@ def test_a_wrong_report_is_refused(
     assert client.get("/reports").json()["total"] == 0
 
 
+def test_a_run_is_cancelled_and_keeps_what_it_has(client: TestClient, store: Store) -> None:
+    group = make_group(client)
+    saved(client, store, group, CSV)
+    pipeline = make_report(client, group)
+    hook = {"url": "https://93.184.215.14/hook", "event_types": ["report_finished"]}
+    client.post(f"{V2}/webhooks", json=hook)
+    assert client.post(f"/reports/{pipeline}/cancel").status_code == 409
+    report, other = (run(client, pipeline).json()["report_id"] for _ in range(2))
+    assert client.post(f"/reports/{report}/cancel").status_code == 200
+    found = read(client, report)
+    assert (found["status"], found["status_counts"]) == ("cancelled", {"stale": 3})
+    assert column(client, report, "answer") == ["42", "5", "1"]
+    again = client.post(f"/reports/{report}/cancel")
+    assert (again.status_code, again.json()["error"]) == (409, "conflict")
+    assert read(client, other)["status"] == "queued"
+    # a pipeline stands for its runs that are under way
+    assert client.post(f"/reports/{pipeline}/cancel").status_code == 200
+    assert read(client, other)["status"] == "cancelled"
+    with store.catalog.read() as connection:
+        told = [row.details["status"] for row in connection.execute(events.select())]
+    assert told == ["cancelled", "cancelled"]
+    assert run_all(store) == []
+    assert client.post("/reports/99999/cancel").status_code == 404
+
+
 def test_a_pipeline_is_deleted_with_its_runs_and_their_work(client: TestClient, store: Store) -> None:
     group = make_group(client)
     saved(client, store, group, CSV)
