@@ -52,7 +52,8 @@ def delete_log(store: Store, who: Principal, log_id: int) -> None:
         raise NotFound("No such request log")
     with store.catalog.transaction() as connection:
         record_audit(connection, store, who, action="delete", kind="request_log", entity_id=log_id)
-        _delete(store, who.workspace_id, [log_id])
+        if not _delete(store, who.workspace_id, [log_id]):
+            raise NotFound("No such request log")  # another call was ahead
     _publish(store, who.workspace_id)
 
 

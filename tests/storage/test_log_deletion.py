@@ -8,13 +8,16 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
+from storage import log_deletion
 from storage.domain.errors import NotFound
 from storage.domain.keys import Principal
 from storage.domain.request_logs import LogFilter, Score
 from storage.engine.rows.log_deletions import select_gone
 from storage.engine.rows.log_patches import select_patches
 from storage.engine.rows.log_segments import LOGS, SCORES, select_segments
+from storage.engine.schema import audit_entries
 from storage.log_compaction import compact_logs, due_days
 from storage.log_deletion import (
     delete_all_logs,
@@ -194,3 +197,23 @@ def test_logs_older_than_their_workspace_keeps_them_are_deleted(store: Store, wh
     with pytest.raises(ValueError, match="days"):
         keep_logs(store, "default", 0)
     assert forget_old_logs(later(store, days=1000)) == {}
+
+
+def test_of_two_deletions_of_one_log_at_once_one_is_told_that_it_is_gone(
+    store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (log_id,) = add_logs(store, 1)
+    looked = log_deletion.has_log
+
+    def overtaken(*where: Any) -> bool:
+        there = looked(*where)
+        monkeypatch.setattr(log_deletion, "has_log", looked)
+        delete_log(store, who, log_id)
+        return there
+
+    monkeypatch.setattr(log_deletion, "has_log", overtaken)
+    with pytest.raises(NotFound):
+        delete_log(store, who, log_id)
+    with store.catalog.read() as connection:
+        kinds = connection.execute(sa.select(audit_entries.c.kind)).scalars()
+        assert list(kinds).count("request_log") == 1
