@@ -31,8 +31,13 @@ def config_digest(column: Column, engine: str, pinned: str = "") -> str:
 def hash_rows(digest: str, columns: Sequence[Values], count: int) -> pl.Series:
     """Return the hash of each row: xxh3_128 over the digest and the length-prefixed values, in hexadecimal.
 
-    The encoding that a value happens to be kept in does not count, its type does.
+    The encoding that a value happens to be kept in does not count, its type does. Of no columns all rows have
+    one hash.
     """
+    if not columns:
+        # an expression of literals alone is one row, however many its frame has
+        hashed = pl.Series("hash", [xxh3_128_hexdigest(digest.encode())], dtype=pl.String)
+        return hashed.new_from_index(0, count)
     pieces: list[pl.Expr] = [pl.lit(digest)]
     columns_at: list[pl.Series] = [pl.arange(0, count, eager=True).alias("row")]
     for at, values in enumerate(columns):

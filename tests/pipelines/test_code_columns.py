@@ -46,6 +46,21 @@ def test_each_language_makes_cells_from_cells(bench: Bench) -> None:
     assert bench.values("Score") == [10.0, None, 10.0]
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "value"),
+    [("PYTHON", "return 7", 7), ("JAVASCRIPT", "return 1", 1), ("SQL", "1 + 1", 2)],
+)
+def test_code_that_reads_no_column_makes_a_cell_in_every_row(
+    bench: Bench, language: str, text: str, value: int
+) -> None:
+    code(bench, "Same", text, language)
+    assert bench.values("Same") == [value] * 3
+    counted = Counting()
+    bench.recalculate(counted.runners, statuses=())
+    assert counted.rows == 0
+    assert bench.recalculate(row_indices=[1], statuses=(), force=True).completed_count == 1
+
+
 def test_names_of_sql_have_no_case(store: Store, who: Principal) -> None:
     bench = Bench(store, who, ["Answer", "answer", "Word"], [["a", "b", "c"]])
     code(bench, "Sql", '"Answer" || upper(wOrD) || word', "SQL")

@@ -42,6 +42,13 @@ def test_a_prompt_of_the_column_is_filled_and_answered(bench: Bench) -> None:
     assert third.state.request_metrics["request_ids"] == first.state.request_metrics["request_ids"]
 
 
+def test_a_prompt_without_variables_is_asked_once_and_answers_every_row(bench: Bench) -> None:
+    assert answered(bench, "A", "llm", prompt="Hello", engine=ECHO) == ["Hello"] * 3
+    template = {"prompt_template": {"type": "completion", "content": [{"type": "text", "text": "Hello"}]}}
+    assert answered(bench, "B", "prompt_template", inline_template=template, engine=ECHO) == ["Hello"] * 3
+    assert [cell.state.cached for cell in bench.cells("A")] == [False, True, True]
+
+
 def test_each_call_is_a_logged_request(bench: Bench, store: Store, who: Principal) -> None:
     answered(bench, "A", "llm", system="Be kind", prompt="{Question} {Notes}", engine=ECHO)
     cell = bench.cells("A")[1]
