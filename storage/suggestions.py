@@ -8,6 +8,7 @@ from storage.domain.keys import Principal
 from storage.domain.rate_limits import SUGGESTIONS
 from storage.domain.request_logs import to_us
 from storage.engine.log_suggest import OF_ANSWERS, Wanted, suggest
+from storage.engine.log_values import MOST_CHARS
 from storage.engine.rows.suggestion_calls import forget_calls, insert_call, select_calls
 from storage.request_search import SearchQuery, searching
 from storage.store import Store
@@ -55,6 +56,9 @@ def list_suggestions(store: Store, who: Principal, query: SuggestionQuery) -> li
     if query.field in WITH_KEY and query.key is None:
         problem = Problem(("query", "metadata_key"), f"is required with the field {query.field}", "missing")
         raise Invalid(problem)
+    if len(query.prefix) > MOST_CHARS:
+        # longer values are no suggestions
+        return []
     wanted = Wanted(
         query.field,
         query.key if query.field in WITH_KEY else None,

@@ -36,7 +36,7 @@ def list_suggestions(
     store: OpenStore,
     who: Who,
     field: Annotated[Field, Query(description="Whose values.")],
-    prefix: Annotated[str | None, Query(max_length=256, description="How values begin, in any case.")] = None,
+    prefix: Annotated[str | None, Query(description="How values begin, in any case.")] = None,
     metadata_key: Annotated[
         str | None,
         Query(description="With metadata_values, output_values and input_variable_values: the nested key."),

@@ -7,9 +7,9 @@ from pydantic import AfterValidator, ConfigDict, Field, JsonValue, StringConstra
 from api.schemas.base import Body, OperationId
 from api.schemas.history_source import RequestLogsSource
 from storage.domain.file_imports import FILE_ENDINGS, find_file_format
+from storage.domain.prompts import MAX_INTEGER
 
 Title = Annotated[str, StringConstraints(min_length=1, max_length=255)]
-MAX_INDEX = 2_147_483_647
 
 _EXAMPLE: dict[str, JsonValue] = {
     "source": {
@@ -83,7 +83,7 @@ class CreateSheetBody(Body):
     title: Annotated[Title | None, Field(description="Default: the file's name, or Request Logs.")] = None
     index: Annotated[
         int | None,
-        Field(ge=0, le=MAX_INDEX, description="0-based place in the table; default and beyond: the end."),
+        Field(ge=0, le=MAX_INTEGER, description="0-based place in the table; default and beyond: the end."),
     ] = None
     operation_id: Annotated[
         OperationId | None, Field(description="A repeat with the same body starts nothing.")

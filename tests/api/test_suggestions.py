@@ -83,6 +83,7 @@ CASES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("output_values", {"metadata_key": "tool_calls.function.arguments.city"}, ["Oslo"]),
     ("input_variable_keys", {}, ["city", "n"]),
     ("input_variable_values", {"metadata_key": "city"}, ["Rome"]),
+    ("engine", {"prefix": "g" * 300}, []),
     ("engine", {"prefix": "%"}, []),
     ("engine", {"prefix": ".*"}, []),
 ]
