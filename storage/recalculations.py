@@ -29,6 +29,7 @@ from storage.engine.rows.recalculations import (
     select_open_recalculations,
     select_recalculations,
 )
+from storage.engine.rows.sheets import find_sheet_no_in
 from storage.engine.snapshots import Snapshot
 from storage.operations import enqueue
 from storage.sheets import require_sheet
@@ -208,14 +209,14 @@ def _lane(connection: Connection, sheet: Sheet, tasks: Sequence[Task], kinds: se
 def get_recalculation(
     store: Store, who: Principal, *, table_id: UUID, sheet_id: UUID, operation_id: str
 ) -> Recalculation:
-    """Return a recalculation of a sheet as a client polls it (E19).
+    """Return a recalculation of a sheet as a client polls it (E19); also of a sheet that is deleted.
 
     Raises:
-        NotFound: no such recalculation of that sheet.
+        NotFound: no such recalculation of that sheet, or the table is deleted.
     """
     with store.catalog.read() as connection:
-        sheet = require_sheet(connection, who, table_id, sheet_id)
-        found = find_recalculation(connection, sheet.no, operation_id)
+        sheet_no = find_sheet_no_in(connection, who.workspace_id, table_id, sheet_id)
+        found = None if sheet_no is None else find_recalculation(connection, sheet_no, operation_id)
     if found is None:
         raise NotFound(NO_OPERATION)
     return found

@@ -6,7 +6,7 @@ from fastapi import Response
 
 from api.deps import OpenRuns, OpenStore, Who
 from api.openapi import errors
-from api.paths import sheet_path
+from api.paths import form_only, sheet_path
 from api.routing import guarded_router, needs
 from api.schemas.pages import Cursor, Limit, Order, PageOut, page_out
 from api.schemas.recalculations import (
@@ -82,7 +82,7 @@ def list_operations(
 
 
 @router.get("/operations/{operation_id}", summary="Poll a recalculation")
-@needs("read", path=sheet_path)
+@needs("read", path=form_only("table_id", "sheet_id"))
 def get_operation(
     store: OpenStore, runs: OpenRuns, who: Who, table_id: UUID, sheet_id: UUID, operation_id: str
 ) -> RecalculationAnswer:

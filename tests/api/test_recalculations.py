@@ -117,6 +117,16 @@ def test_each_kind_of_operation_is_polled_at_its_own_address(client: TestClient,
     assert client.get(f"{computed}/operations/unknown").status_code == 404
 
 
+def test_a_recalculation_is_polled_after_its_sheet_is_deleted(client: TestClient, computed: str) -> None:
+    polled = ask(client, computed, statuses=[]).json()["operation"]["status_url"]
+    assert client.delete(computed).status_code == 200
+    operation = client.get(polled).json()["operation"]
+    assert (operation["status"], operation["error_message"]) == ("failed", "sheet deleted")
+    assert client.delete(polled).status_code == 404
+    client.delete(computed.split("/sheets/", maxsplit=1)[0])
+    assert client.get(polled).status_code == 404
+
+
 def test_a_version_is_not_restored_while_a_recalculation_is_open(client: TestClient, computed: str) -> None:
     first = client.get(f"{computed}/versions").json()["data"][0]["id"]
     operation = ask(client, computed, statuses=[]).json()["operation"]["operation_id"]

@@ -83,6 +83,18 @@ def select_sheet_nos(connection: Connection, table_no: int) -> list[int]:
     return list(connection.execute(sa.select(sheets.c.no).where(where)).scalars())
 
 
+def find_sheet_no_in(connection: Connection, workspace_id: int, table_id: UUID, sheet_id: UUID) -> int | None:
+    """Return the number of a sheet of a live table; the sheet itself may be deleted."""
+    where = (
+        (sheets.c.id == sheet_id)
+        & (tables.c.id == table_id)
+        & (tables.c.workspace_id == workspace_id)
+        & tables.c.deleted_at.is_(None)
+    )
+    query = sa.select(sheets.c.no).join(tables, tables.c.no == sheets.c.table_no).where(where)
+    return connection.execute(query).scalar()
+
+
 def select_live_sheet_nos(connection: Connection) -> list[int]:
     """Return the numbers of all sheets that are not deleted, oldest first."""
     query = sa.select(sheets.c.no).where(sheets.c.deleted_at.is_(None)).order_by(sheets.c.no)
