@@ -94,12 +94,34 @@ def _headers(error: facts.PromptlakeError) -> dict[str, str]:
     return {}
 
 
-def problems_of(errors: Sequence[Mapping[str, Any]]) -> list[facts.Problem]:
-    """Turn pydantic's errors into problems; the values themselves are left out."""
+# What tells shapes apart that may stand in one place; pydantic names the chosen one in the path of a problem.
+_CHOICES = {
+    "input": {"chat", "completion"},
+    "output": {"chat", "completion"},
+    "prompt_template": {"chat", "completion"},
+    "source": {"file", "request_logs"},
+}
+
+
+def problems_of(errors: Iterable[Mapping[str, Any]], *within: str) -> list[facts.Problem]:
+    """Turn pydantic's errors into problems, told by the path that the caller sees; no value is repeated."""
     return [
-        facts.Problem(tuple(str(part) for part in error["loc"]), str(error["msg"]), str(error["type"]))
+        facts.Problem((*within, *_path(error["loc"])), _sentence(error["msg"]), str(error["type"]))
         for error in errors
     ]
+
+
+def _path(loc: Sequence[Any]) -> list[str]:
+    parts = [str(part) for part in loc]
+    return [
+        part
+        for before, part in zip(["", *parts], parts, strict=False)
+        if part not in _CHOICES.get(before, frozenset())
+    ]
+
+
+def _sentence(msg: Any) -> str:
+    return str(msg).removeprefix("Value error, ")
 
 
 async def handle_fact(_request: Request, error: Exception) -> Response:

@@ -5,9 +5,10 @@ import math
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, from_json
+from pydantic_core import from_json
 from starlette.requests import Request
 
+from api.errors import problems_of
 from storage.domain.errors import Invalid, Malformed, Problem
 
 Shape = TypeVar("Shape")
@@ -76,7 +77,7 @@ def validate_json(adapter: TypeAdapter[Shape], body: bytes) -> Shape:
                 raise Invalid(Problem(("body",), "holds a lone surrogate", "string_unicode")) from error
             raise Malformed(f"The body is no valid JSON: {_reason(error)}") from error
         load_json(body)  # NaN and the like were taken by the shape's parser, but are no JSON
-        raise Invalid(*(_problem(found) for found in error.errors(include_url=False))) from error
+        raise Invalid(*problems_of(error.errors(include_url=False), "body")) from error
 
 
 def validate_value(adapter: TypeAdapter[Shape], value: Any, *within: str) -> Shape:
@@ -88,19 +89,11 @@ def validate_value(adapter: TypeAdapter[Shape], value: Any, *within: str) -> Sha
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        raise Invalid(*(_problem(found, *within) for found in error.errors(include_url=False))) from error
+        raise Invalid(*problems_of(error.errors(include_url=False), "body", *within)) from error
 
 
 def _reason(error: ValidationError) -> str:
     return str(error.errors()[0].get("ctx", {}).get("error", ""))
-
-
-def _problem(found: ErrorDetails, *within: str) -> Problem:
-    loc = [str(part) for part in found["loc"]]
-    # the discriminator of input and output is no part of the path that the caller sees
-    if len(loc) > 1 and loc[0] in {"input", "output"} and loc[1] in {"chat", "completion"}:
-        del loc[1]
-    return Problem(("body", *within, *loc), found["msg"].removeprefix("Value error, "), found["type"])
 
 
 def _has_lone_surrogate(body: bytes) -> bool:
@@ -117,9 +110,15 @@ def _has_lone_surrogate(body: bytes) -> bool:
 
 
 def keep_json(request: Request, body: bytes, *, deep: bool = False) -> None:
-    """Read the body and keep it where the framework will look for it, if it says that it is JSON."""
-    if body and "json" in request.headers.get("content-type", ""):
-        request._json = load_json(body, deep=deep)  # noqa: SLF001 - where starlette itself keeps a body that was parsed
+    """Read the body and keep it where the framework will look for it, whatever it says that it is."""
+    if not body:
+        return
+    request._json = load_json(body, deep=deep)  # noqa: SLF001 - where starlette itself keeps a body that was parsed
+    if not request.headers.get("content-type", "").startswith("application/json"):
+        # the framework would take it for bytes
+        headers = request.headers.mutablecopy()
+        headers["content-type"] = "application/json"
+        request._headers = headers  # noqa: SLF001 - as above
 
 
 def _has_infinite(value: Any) -> bool:

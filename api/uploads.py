@@ -117,5 +117,4 @@ def _validated(reader: FileBodyReader, model: type[Body]) -> Body:
     try:
         return model.model_validate(reader.finish())
     except ValidationError as error:
-        problems = problems_of([{**one, "loc": ("body", *one["loc"])} for one in error.errors()])
-        raise Invalid(*problems) from error
+        raise Invalid(*problems_of(error.errors(), "body")) from error

@@ -1,7 +1,10 @@
 import logging
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
+
+from tests.api.uploading import make_table
 
 
 def test_an_unknown_path_and_a_wrong_method_share_the_one_error_body(client: TestClient) -> None:
@@ -58,3 +61,52 @@ def test_the_documentation_page_needs_no_internet(client: TestClient) -> None:
     assert "cdn" not in page.text
     assert client.get("/docs/swagger-ui-bundle.js").status_code == 200
     assert client.get("/openapi.json").json()["info"]["version"] == "1.0.0"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "loc"),
+    [
+        (
+            "{sheets}",
+            {"source": {"type": "file", "file_name": "a.txt", "file_content_base64": "QQ=="}},
+            ["body", "source", "file_name"],
+        ),
+        (
+            "{sheets}",
+            {"source": {"type": "request_logs", "sort_by": "cost"}},
+            ["body", "source"],
+        ),
+        (
+            "/rest/prompt-templates",
+            {
+                "prompt_template": {"prompt_name": "p"},
+                "prompt_version": {"prompt_template": {"type": "chat", "messages": [{"content": []}]}},
+            },
+            ["body", "prompt_version", "prompt_template", "messages", "0", "role"],
+        ),
+        (
+            "/log-request",
+            {"input": {"type": "chat", "messages": [{"role": "user", "content": "plain"}]}},
+            ["body", "input", "messages", "0", "content"],
+        ),
+    ],
+)
+def test_what_does_not_fit_is_told_by_the_path_that_the_caller_wrote(
+    client: TestClient, path: str, body: dict[str, Any], loc: list[str]
+) -> None:
+    answer = client.post(path.format(sheets=make_table(client)), json=body)
+    assert answer.status_code == 422
+    problems = answer.json()["detail"]
+    assert loc in [problem["loc"] for problem in problems]
+    assert not [problem for problem in problems if "Value error" in problem["msg"]]
+    assert "Value error" not in answer.json()["message"]
+
+
+@pytest.mark.parametrize("media", [None, "application/x-www-form-urlencoded", "text/plain", "text/json"])
+def test_a_body_is_read_as_json_whatever_it_calls_itself(client: TestClient, media: str | None) -> None:
+    headers = {} if media is None else {"Content-Type": media}
+    answer = client.post("/api/public/v2/tables", content=b'{"title": "Answers"}', headers=headers)
+    assert (answer.status_code, answer.json()["table"]["title"]) == (201, "Answers")
+    answer = client.post("/api/public/v2/tables", content=b"title=Answers", headers=headers)
+    assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
+    assert "no valid JSON" in answer.json()["message"]
