@@ -75,6 +75,16 @@ _DESCRIPTION = {
     429: "Too many calls",
     503: "Cannot be done now; `Retry-After` says when to come back",
 }
+_RETRY_AFTER = {"Retry-After": "Seconds until it may be tried again."}
+_HEADERS: dict[int, dict[str, str]] = {
+    429: _RETRY_AFTER
+    | {
+        "X-RateLimit-Limit": "Calls that are allowed in the window.",
+        "X-RateLimit-Remaining": "Calls that are left in it: 0.",
+        "X-RateLimit-Reset": "When the next call is allowed, in seconds since 1970.",
+    },
+    503: _RETRY_AFTER,
+}
 
 
 def errors(*kinds: FactKind) -> dict[int | str, dict[str, Any]]:
@@ -145,6 +155,8 @@ def _shared(path: str, operation: dict[str, Any]) -> list[FactKind]:
         kinds += [facts.Malformed, BodyTimeout, facts.PayloadTooLarge]
     if "requestBody" in operation or "parameters" in operation:
         kinds.append(facts.Invalid)
+    if any(one["name"] == "cursor" for one in operation.get("parameters", ())):
+        kinds.append(facts.InvalidCursor)
     return kinds
 
 
@@ -159,7 +171,16 @@ def _add(operation: dict[str, Any], shared: dict[int | str, dict[str, Any]]) -> 
 
 def _response(status: int) -> dict[str, Any]:
     body: dict[str, Any] = {"schema": {"$ref": _ERROR_REF}, "examples": {}}
-    return {"description": _DESCRIPTION[status], "content": {"application/json": body}}
+    described: dict[str, Any] = {
+        "description": _DESCRIPTION[status],
+        "content": {"application/json": body},
+    }
+    if status in _HEADERS:
+        described["headers"] = {
+            name: {"description": meaning, "schema": {"type": "integer"}}
+            for name, meaning in _HEADERS[status].items()
+        }
+    return described
 
 
 def _body(shown: Fact) -> dict[str, Any]:

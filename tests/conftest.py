@@ -12,6 +12,7 @@ from api.app import create_app
 from storage.settings import Settings
 from storage.store import Store, open_store, opened
 from storage.workspaces import bootstrap, create_key, create_workspace
+from tests.described import DescribedClient
 
 KEY = "test-key-of-the-default-workspace-0001"
 
@@ -52,8 +53,8 @@ def foreign_key(store: Store) -> str:
 
 @pytest.fixture
 def client(settings: Settings, store: Store) -> Iterator[TestClient]:
-    """A client of the whole application, in process, with an admin key of `default`."""
-    with TestClient(
+    """A client of the application, in process, with an admin key of `default`; it checks answers."""
+    with DescribedClient(
         create_app(settings), headers={"X-API-KEY": KEY}, raise_server_exceptions=False
     ) as client:
         yield client

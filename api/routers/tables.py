@@ -13,14 +13,14 @@ from api.schemas.base import check_workspace_id
 from api.schemas.pages import Cursor, Limit, Order, PageOut, page_out
 from api.schemas.tables import Done, TableAnswer, TableCreate, TableCreated, TableOut, TableUpdate
 from storage import tables
-from storage.domain.errors import Conflict
+from storage.domain.errors import Conflict, NotFound
 from storage.domain.paging import PageRequest
 from storage.domain.prompts import MAX_INTEGER
 
 router = guarded_router(prefix="/api/public/v2/tables", tags=["tables"])
 
 
-@router.post("", status_code=201, summary="Create a table")
+@router.post("", status_code=201, summary="Create a table", responses=errors(NotFound))
 @needs("write:table")
 def create_table(store: OpenStore, who: Who, body: TableCreate | None = None) -> TableCreated:
     """Create a table with Sheet 1, Column A and one empty row."""

@@ -36,9 +36,9 @@ class KeptBody(BaseModel):
 
 
 class Answer(BaseModel):
-    """A response."""
+    """A response: what it has a default for is sent all the same."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_serialization_defaults_required=True)
 
 
 def example(value: Any) -> ConfigDict:

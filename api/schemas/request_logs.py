@@ -14,6 +14,7 @@ from pydantic import (
 from pydantic.config import JsonDict, with_config
 from typing_extensions import TypedDict
 
+from api.schemas.base import Answer
 from storage.domain.request_logs import (
     DEFAULT_SCORE_NAME,
     MAX_ERROR_MESSAGE_CHARS,
@@ -197,6 +198,8 @@ class LogAnswer(BaseModel):
 class RequestLogAnswer(BaseModel):
     """A recorded request: every field of E1, and what the service knows of it."""
 
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
     success: Literal[True] = True
     id: int
     request_id: int
@@ -228,7 +231,7 @@ class RequestLogAnswer(BaseModel):
     created_at: str
 
 
-class DeletedLogsAnswer(BaseModel):
+class DeletedLogsAnswer(Answer):
     """How many logged requests were deleted."""
 
     success: Literal[True] = True

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from api.schemas.base import Answer, Body, example
 from api.schemas.filters import BodyGroup, FreeText, SortBy, SortOrder
@@ -79,6 +79,9 @@ class DeleteLogsBody(Body):
 
 class RequestItem(Answer):
     """A logged request in a list: everything but its texts, variables and parameters."""
+
+    # `prompt_name` is left out where it is not asked for
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     id: int
     request_id: int

@@ -111,6 +111,7 @@ class WorkflowVersionOut(BaseModel):
 
     model_config = ConfigDict(
         extra="allow",
+        json_schema_serialization_defaults_required=True,
         json_schema_extra={
             "examples": [
                 {
