@@ -8,10 +8,13 @@ from pydantic import model_validator
 
 from api.schemas.base import Answer, Body, example
 from storage.domain.cells import Cell
+from storage.domain.model_calls import Metrics
+
+_NO_CALLS = Metrics().to_json()
 
 
 class RequestMetrics(Answer):
-    """What the model calls of a computed cell took."""
+    """What the model calls of a cell took that was computed; nothing where it asked no model."""
 
     request_count: int
     request_ids: list[int]
@@ -23,7 +26,7 @@ class RequestMetrics(Answer):
 
 
 class CellOut(Answer):
-    """A cell; what only computed cells have is null on a text cell."""
+    """A cell; what only computed cells have is null on a text cell, and before the first computation."""
 
     id: UUID
     sheet_id: UUID
@@ -79,6 +82,9 @@ def spell_cell(cell: Cell, sheet_id: UUID | str, column_id: str | None = None) -
     Ids that many cells share may be given as text, so that they are spelled once.
     """
     state = cell.state
+    metrics = state.request_metrics
+    if metrics is None and state.last_computed_version is not None:
+        metrics = _NO_CALLS
     return {
         "id": cell.id,
         "sheet_id": sheet_id,
@@ -91,7 +97,7 @@ def spell_cell(cell: Cell, sheet_id: UUID | str, column_id: str | None = None) -
         "error": state.error,
         "error_message": state.error_message,
         "input_hash": state.input_hash,
-        "request_metrics": state.request_metrics,
+        "request_metrics": metrics,
         "execution_id": state.execution_id,
         "last_computed_version": state.last_computed_version,
         "updated_at": cell.updated_at,

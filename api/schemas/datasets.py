@@ -222,7 +222,10 @@ class GroupRef(Answer):
 
 
 class DatasetOut(Answer):
-    """A version of a group, or its draft (`version_number` -1), of which `draft_state` says what it does."""
+    """A version of a group, or its draft (`version_number` -1), of which `draft_state` says what it does.
+
+    `filter_params` is empty but of dynamic datasets.
+    """
 
     id: int
     dataset_group_id: int
@@ -232,7 +235,7 @@ class DatasetOut(Answer):
     is_deleted: bool
     draft_state: DraftState | None
     user_id: int
-    filter_params: dict[str, Any] | None
+    filter_params: dict[str, Any]
     dataset_group: GroupRef
     external_ids: list[ExternalIdShape]
     created_at: datetime
@@ -250,7 +253,7 @@ class DatasetOut(Answer):
             is_deleted=dataset.is_deleted,
             draft_state=dataset.draft_state if dataset.is_draft else None,
             user_id=dataset.user_id,
-            filter_params=None if dataset.filter_params is None else dict(dataset.filter_params),
+            filter_params=dict(dataset.filter_params or {}),
             dataset_group=GroupRef(
                 id=group.id, name=group.name, workspace_id=group.workspace_id, is_deleted=group.is_deleted
             ),

@@ -96,7 +96,7 @@ def test_a_file_becomes_a_version_of_its_group(client: TestClient, store: Store)
         "workspace_id": 1,
         "is_deleted": False,
     }
-    assert (version["draft_state"], version["is_deleted"], version["filter_params"]) == (None, False, None)
+    assert (version["draft_state"], version["is_deleted"], version["filter_params"]) == (None, False, {})
     assert rows(client, version["id"]) == [
         {"question": "What?", "answer": "42"},
         {"question": "Why?", "answer": ""},

@@ -65,6 +65,31 @@ def test_an_edit_then_a_recalculation(client: TestClient, computed: str) -> None
     assert len(listed) == 2
 
 
+def test_a_cell_that_was_computed_without_a_model_says_that_it_took_no_call(
+    client: TestClient, sheet: str
+) -> None:
+    operation = compare(client, sheet).json()["operation_id"]
+    column = ids(client, sheet)["Same"]
+
+    def metrics() -> list[Any]:
+        rows = client.get(f"{sheet}/rows").json()["data"]
+        return [cell["request_metrics"] for cell in (rows[0]["cells"][column], *rows[0]["cells"].values())]
+
+    assert set(map(str, metrics())) == {"None"}
+    run(client, sheet, operation)
+    computed, *row = metrics()
+    assert computed == {
+        "request_count": 0,
+        "request_ids": [],
+        "latency_ms": 0.0,
+        "price": 0.0,
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "trace_ids": [],
+    }
+    assert row.count(None) == len(row) - 1
+
+
 def test_nothing_to_do_is_said_at_once(client: TestClient, computed: str) -> None:
     asked = ask(client, computed)
     assert (asked.status_code, asked.json()["operation"]["status"]) == (200, "completed")
