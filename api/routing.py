@@ -72,6 +72,7 @@ class GuardedRoute(APIRoute):
         declared = cast("Needs", vars(self.endpoint)["__needs__"])
         reads = bool(_WITH_BODY & set(self.methods or ())) and not declared.streams_body
 
+        takes_body = self.body_field is not None
         deprecated = bool(self.deprecated)
 
         async def guarded(request: Request) -> Response:
@@ -89,7 +90,8 @@ class GuardedRoute(APIRoute):
                 limit = declared.max_body_bytes or service.settings.max_body_bytes
                 if not declared.key_in_body:
                     await read_body(request, limit, service.settings.body_idle_s)
-                keep_json(request, await request.body(), deep=declared.deep_json)
+                if takes_body:
+                    keep_json(request, await request.body(), deep=declared.deep_json)
             return await handle(request)
 
         return guarded
