@@ -13,7 +13,7 @@ from api.schemas.datasets import GroupAnswer, GroupBody, GroupOut, GroupUpdate
 from api.schemas.numbered import NumberedPageOut, PageNumber, PerPage, numbered_page_out
 from api.schemas.tables import Done
 from storage import dataset_groups
-from storage.domain.errors import Conflict
+from storage.domain.errors import Conflict, Malformed
 
 router = guarded_router(prefix="/api/public/v2/dataset-groups", tags=["datasets"], deprecated=True)
 
@@ -29,7 +29,7 @@ def create_group(store: OpenStore, who: Who, body: GroupBody) -> GroupAnswer:
     return GroupAnswer(message="Dataset group created", dataset_group=GroupOut.of(group))
 
 
-@router.get("", summary="List dataset groups")
+@router.get("", summary="List dataset groups", responses=errors(Malformed))
 @needs("read")
 def list_groups(
     store: OpenStore,

@@ -78,6 +78,7 @@ async def export_traces(request: Request, who: Who) -> Response:
     Spans that record a call of a model become logged requests: those of the GenAI semantic conventions of
     OpenTelemetry and of OpenInference. A span that is sent again within a day is logged once. Other spans are
     accepted and not kept, which the answer's `error_message` says; `rejected_spans` could not be read.
+    A failure is a `google.rpc.Status` in the encoding of the call.
     """
     service = service_of(request)
     media = otlp.media_of(request.headers.get("content-type", ""))

@@ -53,7 +53,7 @@ def create_report(store: OpenStore, who: Who, body: ReportBody) -> ReportAnswer:
     return ReportAnswer(report=ReportOut.of(reports.ReportRead(report)))
 
 
-@router.get("", summary="List reports")
+@router.get("", summary="List reports", responses=errors(Malformed))
 @needs("read")
 def list_reports(
     store: OpenStore,
