@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_CHARS = 40
-_BATCH_ROWS = 8_192
+# Logs may have megabytes: few are fetched at once, and gathered up to a size.
+_FETCHED_ROWS = 128
+_BATCH_ROWS, _BATCH_BYTES = 8_192, 32 * 1_048_576
 _ROW_GROUP_WORDS = 256
 # So many ids are put together at once.
 _MOST_POSTINGS = 2_000_000
@@ -93,12 +95,20 @@ def _merged(parts: Sequence[_Part], words: tuple[str, str]) -> "pl.DataFrame":
 
 
 def _texts(path: Path) -> "Iterator[pl.DataFrame]":
+    """Yield ids and texts in the order of ids."""
     import polars as pl  # noqa: PLC0415
 
     query = f"SELECT id, {INPUT_TEXT} || ' ' || {OUTPUT_TEXT} AS text FROM read_parquet({quoted(str(path))})"  # noqa: S608
     with duck(threads=1) as connection:
-        for batch in connection.sql(query).to_arrow_reader(_BATCH_ROWS):
-            yield cast("pl.DataFrame", pl.from_arrow(batch))
+        gathered: list[pl.DataFrame] = []
+        for batch in connection.sql(query).to_arrow_reader(_FETCHED_ROWS):
+            gathered.append(cast("pl.DataFrame", pl.from_arrow(batch)))
+            size = sum(int(one.estimated_size()) for one in gathered)
+            if len(gathered) * _FETCHED_ROWS >= _BATCH_ROWS or size >= _BATCH_BYTES:
+                yield pl.concat(gathered)
+                gathered = []
+        if gathered:
+            yield pl.concat(gathered)
 
 
 def _postings(logs: "pl.DataFrame") -> _Part:
