@@ -115,7 +115,7 @@ def _postings(logs: "pl.DataFrame") -> _Part:
     """Words with the ids of the logs that hold them, of some logs in the order of their ids."""
     import polars as pl  # noqa: PLC0415
 
-    base = int(logs["id"][0])
+    base = int(cast("int", logs["id"].min()))
     spelled = (
         logs.lazy()
         .select(
