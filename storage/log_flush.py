@@ -116,7 +116,8 @@ def flush_logs(store: Store) -> FlushResult:
         Unavailable: the disk is full; what was moved before is moved.
     """
     with held_lease(store, FLUSH_LEASE) as owner:
-        _trim(store)
+        if store.settings.log_writer == "local":
+            _trim(store)
         with store.logs.read() as connection:
             last = last_tail_id(connection)
         written: list[Segment] = []
@@ -182,7 +183,7 @@ def _name(
 
 
 def _trim(store: Store) -> None:
-    """Remove what earlier flushes left in the tail, as no writer was there to do it between its groups."""
+    """Remove what earlier flushes left in the tail, where no process is there to do it between its groups."""
     while True:
         with store.logs.transaction() as connection:
             removed = trim_tail(connection, TRIM_ROWS)
