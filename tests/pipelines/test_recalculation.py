@@ -1,7 +1,9 @@
 """Recalculation: what is computed, what is not computed twice, and what changes meanwhile."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +17,9 @@ from storage.column_changes import delete_column
 from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
 from storage.domain.results import Answers, Chunk
+from storage.engine.cell_statuses import count_statuses
+from storage.engine.rows.sheets import find_sheet_by_no
+from storage.engine.segment_reader import SegmentReader
 from storage.imports import cancel_operation
 from storage.operations import ClaimRefused, raise_attempt
 from storage.recalculations import sheet_status_counts
@@ -207,6 +212,31 @@ def test_many_results_become_a_segment_with_their_failures(large: Bench, store: 
     # eleven that failed before are tried again, and fail again
     assert (found.cell_count, found.failed_count) == (12, 11)
     assert large.values("N")[:2] == [5, 1]
+
+
+def test_cells_that_are_alike_are_counted_without_being_read_wherever_the_rows_begin(
+    large: Bench, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counted() -> list[Counter[str]]:
+        with store.catalog.read() as connection:
+            sheet = find_sheet_by_no(connection, large.sheet_no)
+            assert sheet is not None
+            head = store.snapshots.get(connection, sheet.head_no)
+        (part,) = head.manifest.parts
+        # a sheet that was imported in two stretches has two parts over one segment of results
+        second = replace(part, first_row_no=part.first_row_no + 5_000, offset=5_000, count=MANY - 5_000)
+        halves = [replace(part, count=5_000), second]
+        manifest = replace(head.manifest, parts=tuple(halves))
+        numbers = [no for no, one in part.columns.items() if getattr(one, "notes", None) is not None]
+        return [count_statuses(store.segments, replace(head, manifest=manifest), no) for no in numbers]
+
+    same(large)
+    with monkeypatch.context() as patch:
+        patch.setattr(SegmentReader, "read_arrow", None)
+        assert counted() == [Counter(completed=MANY)]
+    added = large.add("N", "composition", source="B", operation="parse_value", value_type="NUMBER")
+    large.run(added.operation)
+    assert counted() == [Counter(completed=MANY), Counter(completed=MANY - 12, failed=12)]
 
 
 def test_many_unchanged_cells_are_found_so_without_a_runner(large: Bench, store: Store) -> None:
