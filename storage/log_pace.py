@@ -15,7 +15,7 @@ ASK_LEASE = "flush-ask"
 
 def much_bytes(settings: Settings) -> int:
     """So many bytes in the tail are flushed without waiting for a sensor."""
-    return settings.flush_bytes // 2
+    return settings.flush_bytes * 3 // 8
 
 
 def waiting_bytes(store: Store) -> int:

@@ -1,13 +1,15 @@
 """Ten minutes of logging at 16 connections, beside the flush, compaction and index that it keeps busy.
 
-The tail, the files that lack their index and a search every second are watched from outside meanwhile.
+The tail and the files that lack their index are watched from outside meanwhile; then, for a minute, somebody
+searches every second.
 """
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -52,11 +54,14 @@ def run(bench: Bench) -> None:
             url = f"{service.url}/log-request"
             load(bench.folder, url, body, KEY, connections=CONNECTIONS, seconds=_WARM_UP_S)
             before, cpu_before = _total(service), cpu_seconds(service.pid)
-            with _watching(service, store) as seen:
+            with _watching(partial(_watch, store)) as seen:
                 real = load(bench.folder, url, body, KEY, connections=CONNECTIONS, seconds=seconds)
             cpu = {name: used - cpu_before.get(name, 0.0) for name, used in cpu_seconds(service.pid).items()}
             kept = _total(service) - before
             ended = _state(store)
+            searched_s = bench.sized(60, 10)
+            with _watching(partial(_search, service)) as searching:
+                beside = load(bench.folder, url, body, KEY, connections=CONNECTIONS, seconds=searched_s)
             settled_s = _settle(store, bench.sized(_SETTLE_S, 40))
             after = _state(store)
             rows = count_log_rows(store)
@@ -82,8 +87,6 @@ def run(bench: Bench) -> None:
         unindexed={"largest": max(seen.unindexed, default=0), "at_end": ended["unindexed"]},
         at_end=ended,
         after_it=after | {"settled_s": settled_s},
-        search_beside=summary(seen.searches_ms) if seen.searches_ms else None,
-        searches_refused=seen.searches_refused,
         yardstick_bare_per_second=[one.per_second for one in bare],
         ratio=round(ratio, 3),
         target_ratio=RATIO_TARGET,
@@ -97,6 +100,15 @@ def run(bench: Bench) -> None:
         and max(seen.tails, default=0) < TAIL_TARGET_BYTES
         and not (real.errors or lost or double)
         and rows.named == rows.in_files,
+    )
+
+    bench.report(
+        f"a search every second beside them, {searched_s} s",
+        **(summary(searching.searches_ms) if searching.searches_ms else {}),
+        refused=searching.searches_refused,
+        logs_per_second=beside.per_second,
+        logs_p99_ms=beside.p99_ms,
+        errors=beside.errors,
     )
 
 
@@ -117,20 +129,15 @@ def _total(service: Service) -> int:
 
 
 @contextmanager
-def _watching(service: Service, store: Store) -> Iterator[Seen]:
+def _watching(watch: Callable[[Seen, threading.Event], None]) -> Iterator[Seen]:
     seen, ended = Seen(), threading.Event()
-    watchers = [
-        threading.Thread(target=_watch, args=(store, seen, ended), daemon=True),
-        threading.Thread(target=_search, args=(service, seen, ended), daemon=True),
-    ]
-    for one in watchers:
-        one.start()
+    watcher = threading.Thread(target=watch, args=(seen, ended), daemon=True)
+    watcher.start()
     try:
         yield seen
     finally:
         ended.set()
-        for one in watchers:
-            one.join()
+        watcher.join()
 
 
 def _watch(store: Store, seen: Seen, ended: threading.Event) -> None:

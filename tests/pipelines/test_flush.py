@@ -18,7 +18,7 @@ from tests.logs import add_logs
 def busy(store: Store, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store whose tail is large at a thousand bytes."""
     monkeypatch.setattr(flush, "PATIENCE_S", 0.5)
-    return replace(store, settings=replace(store.settings, flush_bytes=2_000))
+    return replace(store, settings=replace(store.settings, flush_bytes=2_600))
 
 
 def counting(store: Store, monkeypatch: pytest.MonkeyPatch, comes: list[int]) -> list[int]:
