@@ -15,29 +15,39 @@ from storage.log_writing import writing_beside
 from storage.store import Store
 
 
-def write(store: Store, logs: int) -> None:
-    async def append() -> None:
+def begun(store: Store) -> bytes:
+    """The two salts in the log's header: others each time that the log is begun anew."""
+    return Path(f"{store.logs.sqlite_path}-wal").read_bytes()[16:24]
+
+
+def write_until_begun_anew(store: Store, most: int) -> int:
+    """Write logs without a pause, at most `most` of them; the number written."""
+
+    async def append() -> int:
         with writing_beside(store.logs) as connection:
             sender = LogSender(connection.dup)
             log = Submission((Entry(1, 1, b"x" * 10_000),))
-            for _ in range(logs // 50):
+            await sender.append(log)
+            first, written = begun(store), 1
+            while begun(store) == first and written < most:
                 await asyncio.gather(*(sender.append(log) for _ in range(50)))
-            await asyncio.sleep(0.2)
+                written += 50
             await sender.close()
+            return written
 
-    asyncio.run(append())
+    return asyncio.run(append())
 
 
-def test_the_log_stays_small_while_much_is_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_begun_anew_while_much_is_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "_EVERY_BYTES", 2_000_000)
     monkeypatch.setattr(checkpoints, "_MOST_PAGES", 1000)
     # whoever closes the file last removes the log: a second connection keeps it for a look
     with closing(sqlite3.connect(str(store.logs.sqlite_path))) as held:
         held.execute("SELECT count(*) FROM log_tail").fetchall()
-        write(store, 2500)
-        # two pages a log: without it 41 MB
-        assert Path(f"{store.logs.sqlite_path}-wal").stat().st_size < 30_000_000
-        assert held.execute("SELECT count(*) FROM log_tail").fetchone() == (2500,)
+        # a slow disk's checkpoints fall behind the writer for a while, never for good
+        written = write_until_begun_anew(store, most=20_001)
+        assert written < 20_001
+        assert held.execute("SELECT count(*) FROM log_tail").fetchone() == (written,)
 
 
 def test_a_failing_checkpoint_is_told_and_tried_again(
