@@ -1,6 +1,7 @@
 """Flushing the logs: what the asset `request_log_segments`, its check and its sensor do."""
 
 import time
+from contextlib import suppress
 
 from pipelines.background import in_background
 from storage.domain.log_flush import FlushPlan
@@ -16,7 +17,7 @@ from storage.log_flush import (
     publish_views,
     sweep_log_files,
 )
-from storage.log_pace import much_bytes, waiting_bytes
+from storage.log_pace import is_filling, much_bytes, staying, steps_back, waiting_bytes
 from storage.store import Store
 
 __all__ = [
@@ -44,28 +45,33 @@ def run_flush(store: Store) -> FlushResult:
         LeaseRefused: another flush is at work; nothing is lost, the next one takes what is left.
         Unavailable: the disk is full.
     """
-    # What callers wait for comes first: a flush has time.
-    return in_background(lambda: _flush_while_busy(store))
+    busy = is_filling(store)
+    result = _flush(store)
+    return _stay(store, result) if busy else result
 
 
-def _flush_while_busy(store: Store) -> FlushResult:
+def _stay(store: Store, result: FlushResult) -> FlushResult:
     """A sensor looks too seldom for a tail that fills in seconds: a flush that found much looks itself."""
-    much, until = much_bytes(store.settings), time.monotonic() + STAYS_S
-    busy = waiting_bytes(store) >= much
-    result = flush_logs(store)
-    while busy and time.monotonic() < until:
-        busy = _fills_soon(store, much)
-        if busy:
-            result = result.plus(flush_logs(store))
+    until = time.monotonic() + STAYS_S
+    with suppress(LeaseRefused), staying(store) as stay_on:  # another flush came: this one need not stay
+        while time.monotonic() < until and _fills_soon(store):
+            result = result.plus(_flush(store))
+            stay_on()
     return result
 
 
-def _fills_soon(store: Store, much: int) -> bool:
+def _fills_soon(store: Store) -> bool:
+    much = much_bytes(store.settings)
     for _ in range(int(PATIENCE_S / _LOOK_EVERY_S)):
         if waiting_bytes(store) >= much:
             return True
         time.sleep(_LOOK_EVERY_S)
     return False
+
+
+def _flush(store: Store) -> FlushResult:
+    # what callers wait for comes first, as long as the flush keeps pace
+    return in_background(lambda: flush_logs(store), steps_back(store))
 
 
 def run_publication(store: Store) -> int:

@@ -56,6 +56,7 @@ class Runs:
         self._asked: OrderedDict[int, float] = OrderedDict()
         self._asked_lock = threading.Lock()
         self._flush_asked_at = -math.inf
+        self._flush_looks = False
         self._known = (-math.inf, Readiness(dagster=False, workers=False))
 
     def close(self) -> None:
@@ -103,19 +104,23 @@ class Runs:
 
     def flush_soon(self) -> None:
         """Have the logs flushed, as many came, on another thread; returns at once and never fails."""
-        now = time.monotonic()
-        if now - self._flush_asked_at > _FLUSH_EVERY_S and not self._closed.is_set():
-            self._flush_asked_at = now
+        lately = time.monotonic() - self._flush_asked_at <= _FLUSH_EVERY_S
+        if not lately and not self._flush_looks and not self._closed.is_set():
+            self._flush_looks = True
             self._threads.submit(self._flush)
 
     def _flush(self) -> None:
         try:
+            # looked at often, asked for seldom: what is not due now may be in a second
             if needs_flush_now(self._store) and worker_is_reachable(self._settings):
+                self._flush_asked_at = time.monotonic()
                 self._launch_flush()
         except LeaseRefused:  # another process of the API is asking
             pass
         except (DagsterDown, DagsterUnclear, PromptlakeError) as error:
             _log.debug("the flush is left to its sensor: %s", error)
+        finally:
+            self._flush_looks = False
 
     def _launch_flush(self) -> None:
         with held_lease(self._store, ASK_LEASE):

@@ -28,7 +28,7 @@ from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, re
 from storage.engine.log_scan import scan_logs
 from storage.engine.log_sender import LogSender, connect_unix
 from storage.engine.rows.log_tail import Entry, Idempotency, Submission
-from storage.log_pace import much_bytes
+from storage.log_pace import look_bytes
 from storage.log_writing import writing_beside
 from storage.prompt_links import PromptLinks
 from storage.store import Store
@@ -62,7 +62,7 @@ class LogDesk:
 async def opened_log_desk(store: Store, on_much: Callable[[], None] | None = None) -> AsyncIterator[LogDesk]:
     """Open the desk of this process: a thread of it writes the tail, or another process does.
 
-    `on_much` is told, on the event loop, whenever so many logs were handed in here that a flush is due.
+    `on_much` is told, on the event loop, whenever so many logs were handed in here that a flush may be due.
     """
     settings = store.settings
     with ExitStack() as stack:
@@ -70,7 +70,7 @@ async def opened_log_desk(store: Store, on_much: Callable[[], None] | None = Non
             connect: Callable[[], socket] = partial(connect_unix, settings.log_socket)
         else:
             connect = stack.enter_context(writing_beside(store.logs)).dup
-        sender = LogSender(connect, on_much=on_much, much_bytes=much_bytes(settings))
+        sender = LogSender(connect, on_much=on_much, much_bytes=look_bytes(settings))
         try:
             yield LogDesk(store, sender, PromptLinks(store))
         finally:

@@ -11,6 +11,10 @@ MERGE_PATIENCE_US = 90_000_000
 INDEX_PATIENCE_US = 2 * MERGE_PATIENCE_US
 """For so long a file of a burst waits for an index of its own: by then it should have been merged."""
 
+AHEAD_US = 3_000_000
+"""So long a run may take to begin while the machine is busy."""
+FLUSH_STEPS_BACK = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
@@ -19,6 +23,32 @@ class Arrived:
     rows: int
     from_us: int
     to_us: int
+
+
+def much_bytes(flush_bytes: int) -> int:
+    """So many bytes in the tail are flushed without waiting for a sensor."""
+    return flush_bytes * 3 // 8
+
+
+def look_bytes(flush_bytes: int) -> int:
+    """Whenever so many bytes came, it is looked whether a flush is to be asked for."""
+    return flush_bytes // 8
+
+
+def needs_flush(waiting_bytes: int, oldest_age_us: int, flush_bytes: int) -> bool:
+    """Tell whether much waits, or will by the time a run that is asked for now begins."""
+    if waiting_bytes < look_bytes(flush_bytes):
+        return False
+    soon = waiting_bytes * (1 + AHEAD_US / max(1, oldest_age_us))
+    return soon >= much_bytes(flush_bytes)
+
+
+def flush_steps_back(waiting_bytes: int, flush_bytes: int) -> int:
+    """By how many steps of priority a flush lets others go first; by none once the tail is half full.
+
+    Far behind, it would hardly get a turn where all cores are busy, and the tail would grow.
+    """
+    return FLUSH_STEPS_BACK if waiting_bytes < flush_bytes // 2 else 0
 
 
 def logs_pour_in(files: Iterable[Arrived], now_us: int) -> bool:

@@ -24,6 +24,8 @@ def test_work_and_its_threads_run_at_a_lower_priority_and_the_caller_keeps_its_o
         return priority()
 
     before = priority()
+    assert in_background(work, 4) == before + 4
+    seen.clear()
     assert in_background(work) == before + 10
     assert seen == [before + 10]
     assert priority() == before
