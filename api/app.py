@@ -59,6 +59,9 @@ from storage.store import open_store
 class Application(FastAPI):
     """FastAPI, but for the two calls that must be cheap: they are answered below the framework."""
 
+    settings: Settings
+    """What the next start serves; the routes are the same whatever it is."""
+
     _log_request = Envelope(request_logs.LogRequestApp())
     _render = Envelope(rendered_templates.RenderApp())
 
@@ -77,32 +80,33 @@ class Application(FastAPI):
         return self._render if path.startswith(TEMPLATES_PREFIX) and path != TEMPLATES_PREFIX else None
 
 
-def create_app(settings: Settings) -> FastAPI:
+@asynccontextmanager
+async def _opened(app: Application) -> AsyncIterator[None]:
+    store = open_store(app.settings, stays_ready=True)
+    try:
+        runs = Runs(app.settings, store)
+        async with opened_log_desk(store, runs.flush_soon) as logs:
+            app.state.service = Service(app.settings, store, Authenticator(store), logs, runs)
+            try:
+                yield
+            finally:
+                runs.close()
+    finally:
+        store.close()
+
+
+def create_app(settings: Settings) -> Application:
     """Make the application; the store is opened when it starts and closed when it ends."""
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        store = open_store(settings, stays_ready=True)
-        try:
-            runs = Runs(settings, store)
-            async with opened_log_desk(store, runs.flush_soon) as logs:
-                app.state.service = Service(settings, store, Authenticator(store), logs, runs)
-                try:
-                    yield
-                finally:
-                    runs.close()
-        finally:
-            store.close()
-
     app = Application(
         title="promptlake",
         version="1.0.0",
         summary="Prompt operations: request logs, templates, computed sheets.",
-        lifespan=lifespan,
+        lifespan=_opened,
         docs_url=None,
         redoc_url=None,
         swagger_ui_oauth2_redirect_url=None,
     )
+    app.settings = settings
     app.add_exception_handler(PromptlakeError, handle_fact)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipelines.home import RELEASE_FILE, worker_is_reachable
 from storage.domain.findings import Finding, failed, ok, warning
+from storage.engine.backup_files import files_below
 from storage.settings import Settings
 
 _REMAKE = (
@@ -51,7 +52,7 @@ def _check_release(home: Path) -> Finding:
 
 
 def _check_databases(home: Path) -> Iterator[Finding]:
-    for path in sorted(home.rglob("*.db")):
+    for path in sorted(home / name for name in files_below(home) if name.suffix == ".db"):
         damage = _find_damage(path)
         if damage is None:
             yield ok("dagster", f"{path.name} is whole")

@@ -120,5 +120,7 @@ def forget_broken_index(store: Store) -> int:
 
 
 def _is_whole(store: Store, companion: Companion) -> bool:
-    path = store.data.path(companion.key)
-    return path.exists() and path.stat().st_size == companion.bytes
+    try:
+        return store.data.path(companion.key).stat().st_size == companion.bytes
+    except FileNotFoundError:
+        return False

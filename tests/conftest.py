@@ -8,7 +8,7 @@ import hypothesis
 import pytest
 from starlette.testclient import TestClient
 
-from api.app import create_app
+from api.app import Application, create_app
 from storage.settings import Settings
 from storage.store import Store, open_store, opened
 from storage.workspaces import bootstrap, create_key, create_workspace
@@ -51,10 +51,15 @@ def foreign_key(store: Store) -> str:
     return create_key(store, workspace="other")[1]
 
 
+@pytest.fixture(scope="session")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Application:
+    """The routes, made once: making them anew would be a third of many a test."""
+    return create_app(Settings(home=tmp_path_factory.mktemp("unused") / "home"))
+
+
 @pytest.fixture
-def client(settings: Settings, store: Store) -> Iterator[TestClient]:
+def client(application: Application, settings: Settings, store: Store) -> Iterator[TestClient]:
     """A client of the application, in process, with an admin key of `default`; it checks answers."""
-    with DescribedClient(
-        create_app(settings), headers={"X-API-KEY": KEY}, raise_server_exceptions=False
-    ) as client:
+    application.settings = settings
+    with DescribedClient(application, headers={"X-API-KEY": KEY}, raise_server_exceptions=False) as client:
         yield client

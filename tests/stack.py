@@ -115,6 +115,16 @@ class Stack:
                 return int(event["message"].split("pid: ")[1].rstrip(")."))
         raise AssertionError("the run has not begun")
 
+    @contextmanager
+    def held(self, run_id: str) -> Iterator[None]:
+        """Stop the process of a run for a block: what is sent to it meanwhile comes before its next step."""
+        process = self.process_of(run_id)
+        os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(process, signal.SIGCONT)
+
     def kill_all(self) -> None:
         """Kill every process at once, as a power failure would."""
         for process in self.tree():

@@ -68,15 +68,28 @@ class DataRoot:
                 self.remove(key)
             raise
 
-    def remove(self, key: str) -> None:
-        with suppress(FileNotFoundError):
-            self.path(key).unlink()
+    def remove(self, key: str) -> int:
+        """Remove a file; return its bytes, 0 if another removed it first."""
+        path = self.path(key)
+        try:
+            size = path.stat().st_size
+            path.unlink()
+        except FileNotFoundError:
+            return 0
+        return size
 
     def files(self, folder: str, *, before_epoch_s: float) -> list[str]:
-        """Keys of the files below a folder last written before a moment, temporary ones included."""
-        below = self.path(folder)
-        found = [path for path in below.rglob("*") if path.is_file()] if below.exists() else []
-        return sorted(str(p.relative_to(self._root)) for p in found if p.stat().st_mtime < before_epoch_s)
+        """Keys of the files below a folder last written before a moment, temporary ones included.
+
+        Others write, publish and remove meanwhile: what vanishes is left out.
+        """
+        found = []
+        for root, _, names in os.walk(self.path(folder)):
+            for path in (Path(root, name) for name in names):
+                with suppress(FileNotFoundError):
+                    if path.stat().st_mtime < before_epoch_s:
+                        found.append(str(path.relative_to(self._root)))
+        return sorted(found)
 
     def free_bytes(self) -> int:
         stat = os.statvfs(self._root)

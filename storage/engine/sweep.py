@@ -32,7 +32,6 @@ def sweep_segments(catalog: Catalog, data: DataRoot, older_than: datetime) -> Sw
             known = select_known_keys(connection, keys)
         for key in keys:
             if key not in known:
-                size += data.path(key).stat().st_size
+                size += data.remove(key)
                 files += 1
-                data.remove(key)
     return Swept(files, size)

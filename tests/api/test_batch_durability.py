@@ -4,6 +4,7 @@ import threading
 import time
 
 import httpx2
+import pytest
 
 from storage.settings import Settings
 from storage.store import Store
@@ -58,6 +59,7 @@ class BatchCallers:
             thread.join()
 
 
+@pytest.mark.slow
 def test_kill_9_loses_no_acknowledged_batch_halves_none_and_doubles_none(
     store: Store, settings: Settings
 ) -> None:

@@ -169,6 +169,7 @@ def test_a_client_that_stalls_is_given_up(server: Server, sheets: str) -> None:
     works_as_ever(server, sheets)
 
 
+@pytest.mark.slow
 def test_a_client_that_stalls_behind_what_is_no_base64_is_told_so(server: Server, sheets: str) -> None:
     body = body_around(b"a\n" * MB)
     with server.connect(sheets, f"Content-Length: {len(body)}\r\n") as connection:
@@ -179,6 +180,7 @@ def test_a_client_that_stalls_behind_what_is_no_base64_is_told_so(server: Server
     works_as_ever(server, sheets)
 
 
+@pytest.mark.slow
 def test_a_slow_client_that_goes_on_is_served(server: Server, sheets: str) -> None:
     body = body_around(b"a\n1\n")
     with server.connect(sheets, f"Content-Length: {len(body)}\r\n") as connection:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.logs import exchange
 from tests.stack import Stack, running, wait_for
 
@@ -36,6 +38,7 @@ RUNS = """{ runsOrError(filter: {pipelineName: "flush_request_logs"}) { ... on R
   tags { key } } } } }"""
 
 
+@pytest.mark.slow
 def test_when_many_logs_come_at_once_no_sensor_is_waited_for(tmp_path: Path) -> None:
     env = {"PROMPTLAKE_FLUSH_AFTER_S": "3600", "PROMPTLAKE_FLUSH_BYTES": "100000"}
     with running(tmp_path / "home", env=env) as stack:

@@ -116,7 +116,8 @@ def test_killing_the_process_of_a_run_fails_its_import_and_executing_it_again_me
 def test_cancelling_the_run_in_dagster_ends_the_import_cancelled_with_nothing_added(stack: Stack) -> None:
     started = start_import(stack, large())
     run_id = started.wait_run("STARTED")
-    assert stack.graphql(TERMINATE, i=run_id)["terminateRun"]["__typename"] == "TerminateRunSuccess"
+    with stack.held(run_id):
+        assert stack.graphql(TERMINATE, i=run_id)["terminateRun"]["__typename"] == "TerminateRunSuccess"
     ended = started.wait("failed", "succeeded", within_s=15)
     assert (ended["status"], ended["error_message"]) == ("failed", "cancelled")
     assert started.row_count() == 0

@@ -78,6 +78,7 @@ def sheet(stack: Stack) -> Iterator[Sheet]:
     stack.api.delete(f"/api/public/v2/tables/{table}")
 
 
+@pytest.mark.slow
 def test_runs_that_ask_models_wait_for_a_place_in_their_pool(stack: Stack, sheet: Sheet) -> None:
     stack.graphql(LIMIT, l=0)
     try:

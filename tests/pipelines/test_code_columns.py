@@ -124,6 +124,7 @@ def test_where_the_sandbox_does_not_hold_nothing_is_saved_and_nothing_runs(
     assert bench.values("Js") == ["1", "x", "3"]
 
 
+@pytest.mark.slow
 def test_slow_code_is_heard_of_before_its_block_ends(store: Store, who: Principal) -> None:
     bench = Bench(store, who, ["N"], [[str(n)] for n in range(12)])
     text = "import time\ntime.sleep(0.3)\nif data.N == '1': 1 / 0"

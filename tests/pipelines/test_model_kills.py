@@ -35,6 +35,7 @@ def run(home: str, no: int, places: int) -> None:
         pytest.param(5_000, 1, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow
 def test_a_killed_run_pays_few_calls_twice(
     store: Store,
     settings: Settings,

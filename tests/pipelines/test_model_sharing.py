@@ -25,6 +25,7 @@ def run(home: str, no: int) -> None:
     recalculate(store, no, 1, "run-1", lambda _: None, RUNNERS)
 
 
+@pytest.mark.slow
 def test_processes_share_results_and_limits(
     store: Store, settings: Settings, who: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

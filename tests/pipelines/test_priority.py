@@ -45,6 +45,7 @@ print(own_memory() - before < (8 << 20))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell")
 def test_a_process_knows_what_it_holds_for_itself() -> None:
     told = subprocess.run(

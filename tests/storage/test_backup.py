@@ -38,6 +38,7 @@ def elsewhere(settings: Settings, tmp_path: Path) -> Settings:
     return replace(settings, home=tmp_path / "elsewhere")
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_before_a_backup_began_comes_back(
     store: Store, who: Principal, tmp_path: Path, elsewhere: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,6 +252,7 @@ def test_a_schema_may_refer_to_its_own_parts(bench: Bench) -> None:
     assert "it does not fit the schema" in (bench.cells("A")[1].state.error_message or "")
 
 
+@pytest.mark.slow
 def test_a_schema_that_takes_for_ever_holds_no_run(bench: Bench) -> None:
     parts: dict[str, Any] = {
         f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}, {"$ref": f"#/$defs/a{n + 1}"}]} for n in range(40)
