@@ -18,6 +18,7 @@ from storage.engine.rows.log_deletions import (
     forget_deletions,
     raise_change,
     select_gone,
+    select_keeping,
     select_waiting_deletions,
 )
 from storage.engine.rows.log_patches import forget_patches, select_patches
@@ -77,6 +78,7 @@ class _State:
     """One workspace at one moment: its segments, what is gone from them and patched.
 
     `rewrite`: what is gone must leave the files now; `fold`: patches must become part of them now.
+    `scores_due`: files hold scores of logs that went with all that were older.
     `fresh_from_us`: as logs pour in, files made since then wait; None when they do not.
     """
 
@@ -88,6 +90,7 @@ class _State:
     flushed_through: int
     rewrite: bool
     fold: bool
+    scores_due: bool
     fresh_from_us: int | None
 
 
@@ -95,7 +98,7 @@ def due_days(store: Store, *, rewrite_all: bool = False) -> list[date]:
     """The days that have something to compact, oldest first; `rewrite_all` waits with no deleted log."""
     states = list(_states(store, rewrite_all=rewrite_all))
     days = {work.day for state in states for work in _plan(store, state)}
-    if _has_leftovers(store) or any(_forgettable(state) for state in states):
+    if _has_leftovers(store) or any(state.scores_due or _forgettable(state) for state in states):
         days.add(max(days, default=store.now().date()))
     return sorted(days)
 
@@ -138,22 +141,25 @@ def _states(store: Store, *, rewrite_all: bool) -> Iterator[_State]:
         waiting = select_waiting_deletions(connection)
         flushed = flushed_through(connection)
         pouring = is_pouring(store, connection)
+        gone_us = {keeping.workspace_id: keeping.gone_us for keeping in select_keeping(connection)}
         workspaces = {segment.workspace_id for segment in named}
         gone = {one: select_gone(connection, one) for one in workspaces}
         patches = {one: Patches.of(select_patches(connection, one)) for one in workspaces}
     by_workspace = sorted(named, key=lambda segment: segment.workspace_id)
     for workspace_id, own in groupby(by_workspace, key=lambda segment: segment.workspace_id):
         segments = list(own)
+        scores = [segment for segment in segments if segment.kind == SCORES]
         count, since_us = waiting.get(workspace_id, (0, now_us))
         yield _State(
             workspace_id,
             logs=[segment for segment in segments if segment.kind == LOGS],
-            scores=[segment for segment in segments if segment.kind == SCORES],
+            scores=scores,
             gone=gone[workspace_id],
             patches=patches[workspace_id],
             flushed_through=flushed,
             rewrite=rewrite_all or since_us < old_us or count >= REWRITE_ROWS,
             fold=rewrite_all or _is_due(patches[workspace_id], flushed, old_us),
+            scores_due=any(one.created_us <= gone_us.get(workspace_id, 0) for one in scores),
             fresh_from_us=now_us - MERGE_PATIENCE_US if pouring else None,
         )
 
@@ -234,9 +240,10 @@ def _compact_scores(store: Store, owner: str, state: _State, rewritten: Sequence
     """Merge the files of scores, and forget the deleted logs that now stand in no file."""
     replaced = {segment.id for work in rewritten for segment in work.old}
     forget = _forgettable(state, replaced)
-    pieces = [Piece(date.min, segment.bytes, dirty=bool(forget)) for segment in state.scores]
+    pieces = [Piece(date.min, segment.bytes) for segment in state.scores]
     # A day that is not over: files of one size are merged once there are enough of them.
-    runs = [range(len(pieces))] if forget and pieces else plan_runs(pieces, date.min)
+    all_of_them = pieces and (forget or state.scores_due)
+    runs = [range(len(pieces))] if all_of_them else plan_runs(pieces, date.min)
     for run in runs:
         old = state.scores[run.start : run.stop]
         made = rewrite_scores(store.data, old, state.gone, new_id=store.new_id, now_us=to_us(store.now()))

@@ -199,6 +199,28 @@ def test_logs_older_than_their_workspace_keeps_them_are_deleted(store: Store, wh
     assert forget_old_logs(later(store, days=1000)) == {}
 
 
+def test_scores_of_logs_that_went_with_all_older_ones_leave_their_files(store: Store) -> None:
+    add_logs(store, 3, score=Score("tone", 7))
+    flush_logs(store)
+    delete_all_logs(store, "default")
+    due = later(store, seconds=1)
+    assert len(due_days(due)) == 1
+    compact_logs(due)
+    assert keys(store, SCORES) == []
+    assert due_days(due) == []
+    new = add_logs(store, 2, score=Score("tone", 8))
+    flush_logs(due)
+    keep_logs(store, "default", 1)
+    (kept,) = add_logs(later(store, days=2), 1, score=Score("tone", 9))
+    flush_logs(later(store, days=2))
+    tomorrow = later(store, days=2, seconds=1)
+    assert forget_old_logs(tomorrow) == {1: len(new)}
+    compact_logs(tomorrow)
+    (path,) = [store.data.path(key) for key in keys(store, SCORES)]
+    assert pq.read_table(path, columns=["request_id"]).column("request_id").to_pylist() == [kept]
+    assert due_days(tomorrow) == []
+
+
 def test_of_two_deletions_of_one_log_at_once_one_is_told_that_it_is_gone(
     store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

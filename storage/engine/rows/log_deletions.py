@@ -1,7 +1,7 @@
 """Rows of deleted logs and of how long a workspace keeps them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import sqlalchemy as sa
 
@@ -14,11 +14,12 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """How many days a workspace keeps its logs (None: for ever), and up to which id all are gone."""
+    """How many days a workspace keeps its logs (None: for ever), up to which id all are gone, since when."""
 
     workspace_id: int
     keep_days: int | None
     gone_through: int
+    gone_us: int
 
 
 def select_gone(connection: Connection, workspace_id: int) -> Gone:
@@ -96,8 +97,9 @@ def raise_change(connection: Connection, workspace_id: int) -> None:
 
 
 def select_keeping(connection: Connection) -> list[Keeping]:
-    query = sa.select(log_keeping.c.workspace_id, log_keeping.c.keep_days, log_keeping.c.gone_through)
-    return [Keeping(*row) for row in connection.execute(query.order_by(log_keeping.c.workspace_id))]
+    columns = (getattr(log_keeping.c, one.name) for one in fields(Keeping))
+    query = sa.select(*columns).order_by(log_keeping.c.workspace_id)
+    return [Keeping(*row) for row in connection.execute(query)]
 
 
 def set_keep_days(connection: Connection, workspace_id: int, days: int | None) -> None:
