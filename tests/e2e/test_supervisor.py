@@ -121,7 +121,7 @@ def test_no_process_outlives_a_killed_supervisor(own: Stack) -> None:
     assert len(below) >= 7
     own.process.kill()
     own.process.wait()
-    _, left = psutil.wait_procs(below, timeout=3)
+    _, left = psutil.wait_procs(below, timeout=15)
     assert not left
 
 
