@@ -60,7 +60,7 @@ class Supervisor:
         ]
         log_writer = [*python, "storage.log_writing", "--fd", str(logs.fileno())]
         found.insert(0, Program("log-writer", log_writer, dagster_env, fds=(logs.fileno(),)))
-        found.append(Program(_INSTANCE, [*python, "pipelines.instance"], dagster_env, once=True))
+        found.append(Program(_INSTANCE, [*python, "pipelines.instance.make"], dagster_env, once=True))
         # not before Dagster's storage is made: the first seconds belong to the API
         deliveries = [*python, "pipelines.deliveries"]
         found.append(Program("webhooks", deliveries, dagster_env, gate=self._instance_is_made))

@@ -82,7 +82,7 @@ def commands(settings: Settings) -> dict[str, list[str]]:
         "dagster-ui": [
             *[
                 *python,
-                "pipelines.calm",
+                "pipelines.instance.calm",
                 "dagster_webserver",
                 "--workspace",
                 workspace,
@@ -93,7 +93,7 @@ def commands(settings: Settings) -> dict[str, list[str]]:
         ],
         "dagster-daemon": [
             *python,
-            "pipelines.calm",
+            "pipelines.instance.calm",
             "dagster._daemon",
             "run",
             "--workspace",

@@ -21,7 +21,7 @@ from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._utils.interrupts import capture_interrupts
 
 from pipelines.home import DEFINITIONS
-from pipelines.record import keep_connections
+from pipelines.instance.record import keep_connections
 from pipelines.worker.lanes import COMPUTE, Job
 from pipelines.worker.priority import SteppingBack
 from pipelines.worker.wire import Lines, pack

@@ -16,7 +16,7 @@ from storage.settings import Settings
 def make(settings: Settings, *, kill_after_s: float | None = None) -> int:
     """Run the first start's process, or kill it on the way."""
     env = {**os.environ, **settings.env()}
-    process = subprocess.Popen([sys.executable, "-m", "pipelines.instance"], env=env)
+    process = subprocess.Popen([sys.executable, "-m", "pipelines.instance.make"], env=env)
     if kill_after_s is not None:
         time.sleep(kill_after_s)
         process.kill()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from graphql import GraphQLError, GraphQLSchema, build_schema, parse, validate
 
-from pipelines.known_queries import KnownQueries, remember_queries
+from pipelines.instance.known_queries import KnownQueries, remember_queries
 
 SCHEMA = build_schema("type Query { a(n: Int): Int }")
 

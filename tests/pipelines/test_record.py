@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 from dagster import DagsterInstance
 
-from pipelines import record
-from pipelines.instance import make_instance
-from pipelines.record import EventRecord, RunRecord, ScheduleRecord
+from pipelines.instance import record
+from pipelines.instance.make import make_instance
+from pipelines.instance.record import EventRecord, RunRecord, ScheduleRecord
 from storage.settings import Settings
 from storage.store import Store
 

@@ -1,4 +1,4 @@
-"""Runs one of Dagster's own programs, but calmer: `python -m pipelines.calm dagster_webserver ...`.
+"""Runs one of Dagster's programs with less waste: `python -m pipelines.instance.calm dagster_webserver ...`.
 
 Its UI and daemon each ask the code server every second whether it is still the same, over a connection that
 they make anew each time: with both, half of what an idle service would use of a core.
@@ -12,8 +12,8 @@ from typing import Any
 
 from dagster._grpc import server_watcher
 
-from pipelines.known_queries import remember_queries
-from pipelines.record import keep_connections
+from pipelines.instance.known_queries import remember_queries
+from pipelines.instance.record import keep_connections
 
 _ASK_EVERY_S = 4
 _UI = "dagster_webserver"
