@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from storage.audit import record_audit
 from storage.datasets import require_dataset
-from storage.domain.errors import Conflict, NotFound
+from storage.domain.columns import LONGEST_TITLE
+from storage.domain.errors import Conflict, NotFound, invalid
 from storage.domain.operations import Operation
 from storage.domain.sheets import Sheet
 from storage.engine.rows.datasets import find_maker
@@ -36,9 +37,12 @@ def convert_dataset(
     Raises:
         NotFound: no such dataset or report in the workspace.
         Conflict: the dataset is a draft, or a title is there twice.
+        Invalid: the title is empty or too long.
         InvalidConfig: a column of the report does not fit the dataset.
         Unavailable: the disk is full.
     """
+    if title is not None and not 1 <= len(title) <= LONGEST_TITLE:
+        raise invalid("title", f"must have 1 to {LONGEST_TITLE} characters", "string_length")
     with store.catalog.read() as connection:
         who = find_maker(connection, workspace, dataset_id)
         if who is None:
@@ -60,7 +64,7 @@ def convert_dataset(
         values = {
             "id": table_id,
             "workspace_id": who.workspace_id,
-            "title": title or dataset.group.name,
+            "title": dataset.group.name if title is None else title,
             "folder_id": dataset.group.folder_id,
             "created_at": now,
             "updated_at": now,

@@ -84,7 +84,6 @@ def create_report(
             "user_id": who.user_id,
             "dataset_group_id": group.id,
             "parent_id": None,
-            "dataset_id": latest and latest.id,
             "columns": [column.to_json() for column in columns],
             "created_at": now,
             "updated_at": now,

@@ -64,7 +64,10 @@ class ReportColumnOut(Answer):
 
 
 class ReportOut(Answer):
-    """A pipeline, or with `parent_id` a run of it; `status`, counts and rows are a run's."""
+    """A pipeline, or with `parent_id` a run of it; `status`, counts and rows are a run's.
+
+    `dataset_id` is the dataset of a run; of a pipeline the one that its next run takes if none is named.
+    """
 
     id: int
     workspace_id: int

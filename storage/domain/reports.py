@@ -28,7 +28,10 @@ class ReportColumn:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A pipeline, or with a parent a run of it over `dataset_id`, whose rows the sheet `sheet_no` keeps."""
+    """A pipeline, or with a parent a run of it over `dataset_id`, whose rows the sheet `sheet_no` keeps.
+
+    Of a pipeline `dataset_id` is the one that a run would take now if none is named.
+    """
 
     id: int
     workspace_id: int

@@ -82,12 +82,34 @@ def test_a_run_over_another_version_leaves_both_datasets_alone(client: TestClien
     report = run(client, pipeline, dataset_id=first).json()["report_id"]
     run_all(store)
     assert column(client, report, "right") == [True, False, False]
+    listed = client.get(f"{V2}/datasets", params={"report_id": pipeline}).json()["datasets"]
+    assert [one["version_number"] for one in listed] == [2, 1]
     assert client.delete(f"{V2}/dataset-groups/{group}").status_code == 200
     assert column(client, report, "right") == [True, False, False]
     listed = client.get(f"{V2}/datasets", params={"report_id": pipeline, "status": "all"}).json()["datasets"]
-    assert [one["version_number"] for one in listed] == [2, 1]
+    assert [one["version_number"] for one in listed] == [1]
     listed = client.get(f"{V2}/datasets", params={"report_id": report, "status": "all"}).json()["datasets"]
     assert [one["id"] for one in listed] == [first]
+
+
+def test_a_pipeline_tells_the_dataset_that_its_next_run_takes(client: TestClient, store: Store) -> None:
+    group = make_group(client)
+    pipeline = make_report(client, group)
+    assert read(client, pipeline)["dataset_id"] is None
+    assert run(client, pipeline).status_code == 409
+    for _ in range(2):
+        newest = saved(client, store, group, CSV)
+        assert read(client, pipeline)["dataset_id"] == newest
+        report = run(client, pipeline).json()["report_id"]
+        assert read(client, report)["dataset_id"] == newest
+        run_all(store)
+        listed = client.get("/reports", params={"dataset_group_id": group}).json()["items"]
+        assert {one["id"]: one["dataset_id"] for one in listed}[pipeline] == newest
+    call(client, "create-draft", group)
+    assert client.delete(f"{V2}/datasets/{newest}").status_code == 200
+    older = read(client, pipeline)["dataset_id"]
+    assert older not in {None, newest}
+    assert read(client, run(client, pipeline).json()["report_id"])["dataset_id"] == older
 
 
 def test_rows_added_by_hand_are_computed_too(client: TestClient, store: Store) -> None:

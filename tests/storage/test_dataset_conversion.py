@@ -103,3 +103,6 @@ def test_the_command_prints_where_the_sheet_is(
     failed = command("99")
     assert failed.exit_code == 1
     assert "No dataset has the id 99" in failed.output
+    for title in ("", "x" * 256):
+        assert command(str(dataset), "--title", title).exit_code == 1
+    assert len(list_tables(store, who, request=PageRequest(10)).items) == 1

@@ -56,7 +56,7 @@ class Binder:
         """
         found = self.find(name)
         if found is None:
-            raise InvalidConfig(f"config.{key}: the sheet has no column {name!r}")
+            raise InvalidConfig(f"config.{key}: there is no column {name!r}")
         column_id, title = found
         self._note(column_id, key, {**meta, "variable_name": title} if named else meta)
         return column_id

@@ -14,6 +14,7 @@ from storage.engine.registry_schema import dataset_groups, dataset_links, datase
 from storage.engine.rows.dataset_groups import KIND as GROUP_KIND
 from storage.engine.rows.dataset_groups import select_groups
 from storage.engine.rows.external_ids import find_owner
+from storage.engine.rows.reports import USED_DATASET
 from storage.engine.schema import users, workspaces
 
 _FACTS = [
@@ -153,8 +154,8 @@ def _matches(
         where.append(columns.dataset_group_id.in_(of_name))
     if query.report_id is not None:
         of_it = (reports.c.id == query.report_id) | (reports.c.parent_id == query.report_id)
-        used = sa.select(reports.c.dataset_id).where(of_it, reports.c.workspace_id == workspace_id)
-        where.append(columns.id.in_(used.where(reports.c.dataset_id.is_not(None))))
+        used = sa.select(USED_DATASET).where(of_it, reports.c.workspace_id == workspace_id)
+        where.append(columns.id.in_(used.where(USED_DATASET.is_not(None))))
     for kind, entity_id in query.links:
         linked = sa.select(dataset_links.c.dataset_id).where(
             dataset_links.c.kind == kind, dataset_links.c.entity_id == entity_id

@@ -8,11 +8,26 @@ import sqlalchemy as sa
 
 from storage.domain.reports import Report, ReportColumn
 from storage.engine.catalog import Connection, new_no
-from storage.engine.registry_schema import reports
+from storage.engine.registry_schema import datasets, reports
 
 KIND = "report"
 
-_FACTS = [reports.c[name] for name in Report.__slots__]
+_LATEST = (
+    sa.select(datasets.c.id)
+    .where(
+        datasets.c.dataset_group_id == reports.c.dataset_group_id,
+        datasets.c.deleted_at.is_(None),
+        # spelled out, so that SQLite sees that the partial index has them all
+        datasets.c.version_number > sa.literal_column("0"),
+    )
+    .order_by(datasets.c.version_number.desc())
+    .limit(1)
+    .scalar_subquery()
+)
+USED_DATASET = sa.case((reports.c.parent_id.is_(None), _LATEST), else_=reports.c.dataset_id)
+"""The dataset of a run; of a pipeline the one that a run would take if none is named: the group's latest."""
+
+_FACTS = [USED_DATASET.label(name) if name == "dataset_id" else reports.c[name] for name in Report.__slots__]
 _LIVE = reports.c.deleted_at.is_(None)
 
 

@@ -83,7 +83,7 @@ def test_values_keep_their_types_and_errors_their_rows(workspace: Any) -> None:
         ("PYTHON", "return data.\n", "config.code: line 1"),
         ("JAVASCRIPT", "return data.a +", "config.code: line"),
         ("SQL", "sum(Answer)", "aggregates"),
-        ("SQL", '"Gone"', "config.code: the sheet has no column 'Gone'"),
+        ("SQL", '"Gone"', "config.code: there is no column 'Gone'"),
         ("PYTHON", "return list(data)", "config.sources: is required"),
         ("JAVASCRIPT", "return Object.keys(data)", "config.sources: is required"),
     ],
