@@ -13,6 +13,8 @@ from storage.domain.results import Values
 
 # what says how a computation is kept, not what it is
 _BESIDE = frozenset({"cache"})
+# what is spelled of so many rows is hashed before the next: of all at once it would be twice what is read
+_STEP_ROWS = 16_384
 
 
 def config_digest(column: Column, engine: str, pinned: str = "") -> str:
@@ -38,8 +40,16 @@ def hash_rows(digest: str, columns: Sequence[Values], count: int) -> pl.Series:
         # an expression of literals alone is one row, however many its frame has
         hashed = pl.Series("hash", [xxh3_128_hexdigest(digest.encode())], dtype=pl.String)
         return hashed.new_from_index(0, count)
+    steps = [
+        _hash_step(digest, [Values(one.encoding, one.series.slice(at, _STEP_ROWS)) for one in columns])
+        for at in range(0, max(1, count), _STEP_ROWS)
+    ]
+    return pl.concat(steps)
+
+
+def _hash_step(digest: str, columns: Sequence[Values]) -> pl.Series:
     pieces: list[pl.Expr] = [pl.lit(digest)]
-    columns_at: list[pl.Series] = [pl.arange(0, count, eager=True).alias("row")]
+    columns_at: list[pl.Series] = []
     for at, values in enumerate(columns):
         spelled = _spelled(values).alias(str(at))
         columns_at.append(spelled)

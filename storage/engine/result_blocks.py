@@ -39,6 +39,8 @@ def entries(
     own: ColumnFrame, row_nos: Sequence[int], computed: Computed, stamp: Stamp, now: datetime
 ) -> Iterator[tuple[int, Entry]]:
     """Yield the entries of the cells that were tried, by row number; a failed one keeps its value."""
+    if not computed.places:
+        return
     values = value_list(computed.values)
     hashes = computed.hashes.to_list()
     old_hashes = own.hashes.to_list()
@@ -64,6 +66,8 @@ def kept_entries(
 
 def count_untold(own: ColumnFrame, computed: Computed) -> int:
     """Count the unchanged cells that do not say that they are completed."""
+    if (own.statuses == COMPLETED.status).all(ignore_nulls=False):
+        return 0
     places = pl.Series(list(computed.unchanged), dtype=pl.UInt32)
     return int((own.statuses.gather(places) != COMPLETED.status).sum())
 
