@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 
 from pipelines.columns.hashing import config_digest
+from pipelines.columns.pace import Pace
 from pipelines.columns.protocol import EngineUnavailable, RunContext, Runner, RunnerKind
 from pipelines.columns.values import to_list
 from pipelines.columns.visits import Kept, failed_block, no_cells, visit
@@ -17,14 +18,16 @@ from storage.domain.errors import DependencyCycle, InvalidConfig, NotFound
 from storage.domain.keys import Principal
 from storage.domain.operations import Operation
 from storage.domain.recalculations import DONE, Task, Wanted
-from storage.domain.results import ENGINE_UNAVAILABLE, MISSING_SOURCE, Answers, CellError
+from storage.domain.results import ENGINE_UNAVAILABLE, MISSING_SOURCE, Answers, CellError, TooMuchAtOnce
 from storage.operations import ClaimRefused
 from storage.recalculation_commit import Gathered
-from storage.recalculation_jobs import Block, Job, blocks, is_unchanged, open_job
+from storage.recalculation_jobs import CHUNK_ROWS, Block, Job, blocks, is_unchanged, open_job
 from storage.recalculation_progress import keep_answers, kept_answers, note_task, tell
 from storage.store import Store
 
 PROGRESS_EVERY_S = 0.5
+# results that are computed at once
+_RESULT_BYTES = 16 << 20
 
 
 @dataclass(slots=True)
@@ -132,7 +135,8 @@ class _Column:
         self._started = started
         self._told_at = started
         keeps = kind is not None and kind.keeps
-        self._kept = kept_answers(run.store, run.operation, job.column.no) if keeps else {}
+        kept = kept_answers(run.store, run.operation, job.column.no) if keeps else {}
+        self._kept = {row: (one[0], Kept(*one[1:])) for row, one in kept.items()}
         self._context, self._refused = context, refused
         self._completed = self._failed = 0  # of the block that is under way
 
@@ -141,16 +145,39 @@ class _Column:
         # thousands of small columns are not told of one by one; what was resolved must be kept
         if self._job.task.pinned or time.monotonic() - self._run.told.at >= PROGRESS_EVERY_S:
             self._tell()
-        with self._opened() as (runner, refused), closing(blocks(self._run.store, self._job)) as found:
+        kind = self._kind
+        # answers of models wait in memory with all that is told of their calls
+        most_rows = kind.chunk_rows if kind is not None and kind.keeps else CHUNK_ROWS
+        pace = Pace((kind and kind.first_rows) or most_rows, most_rows, _RESULT_BYTES)
+        read = blocks(self._run.store, self._job, most_rows)
+        with self._opened() as (runner, refused), closing(read) as found:
             for block in found:
                 if not block.places:
                     self._gathered.add(block, no_cells(block))
                 elif refused is not None:
                     self._gathered.add(block, failed_block(block, refused))
-                elif runner is not None and self._visit(block, runner):
+                elif runner is not None and self._visit_all(block, runner, pace):
                     return True
-                self._completed = self._failed = 0
                 self._tell_now_and_then()
+        return False
+
+    def _visit_all(self, block: Block, runner: Runner, pace: Pace) -> bool:
+        """Compute a block, as many rows at once as memory can hold the results of."""
+        rest: Block | None = block
+        while rest is not None:
+            whole = rest
+            part, rest = whole.split(pace.rows)
+            try:
+                stopped, size = self._visit(part, runner)
+            except TooMuchAtOnce:
+                pace.slow(len(part.places))
+                rest = whole
+                continue
+            self._completed = self._failed = 0
+            pace.note(len(part.places), size)
+            if stopped:
+                return True
+            self._tell_now_and_then()
         return False
 
     @contextmanager
@@ -174,22 +201,21 @@ class _Column:
                 return
             yield runner, None
 
-    def _visit(self, block: Block, runner: Runner) -> bool:
+    def _visit(self, block: Block, runner: Runner) -> tuple[bool, int]:
+        """Compute rows; return whether the budget ended it, and how many bytes the results are."""
         kind = self._kind
         if kind is None:
             raise ValueError("a runner without a kind")
-        recalled = {row: (one[0], Kept(*one[1:])) for row, one in self._kept.items()}
         computed, stopped = visit(
             self._job,
             block,
             runner,
             self._gathered.digest,
             kind.chunk_rows,
-            kept=recalled,
+            kept=self._kept,
             told=self._keeping(block) if kind.keeps else None,
         )
-        self._gathered.add(block, computed)
-        return stopped
+        return stopped, self._gathered.add(block, computed)
 
     def _keeping(self, block: Block) -> Callable[[Answers, Sequence[int], Sequence[str]], bool]:
         """Return what keeps each piece of a block's answers, and says whether more may be asked."""

@@ -1,7 +1,7 @@
 """The results of one column, gathered while its run computes, and committed at once."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -9,15 +9,21 @@ from types import TracebackType
 from typing import Self
 
 from storage.domain.cells import COMPLETED, STALE, restated
-from storage.domain.computed import MOST_PATCHED, Computed, Stamp, latency_bound
+from storage.domain.computed import MOST_PATCHED, MOST_PATCHED_BYTES, Computed, Stamp, latency_bound
 from storage.domain.manifests import Manifest, SegmentRef
 from storage.domain.overlay import KEPT, Entry, Overlay, Patch, Restated
 from storage.domain.recalculations import DONE, Task
 from storage.domain.relaid import Piece, with_results
 from storage.domain.staleness import MOST_ROWS_ONE_BY_ONE, Rows
 from storage.engine.catalog import Connection
-from storage.engine.column_frames import standing_notes
-from storage.engine.result_blocks import changed_places, count_untold, entries, kept_entries, segment_rows
+from storage.engine.column_frames import bytes_of, standing_notes
+from storage.engine.result_blocks import (
+    changed_places,
+    entries,
+    failed_cells,
+    segment_rows,
+    untold_places,
+)
 from storage.engine.result_writer import ResultWriter
 from storage.engine.rows.columns import find_column_by_no
 from storage.engine.rows.operations import update_owned
@@ -50,6 +56,22 @@ class _Counts:
     latencies: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Results of a block that wait in memory; of its own cells it keeps those alone that failed.
+
+    `untold` are the unchanged places that do not say yet that they are completed.
+    """
+
+    block: Block
+    computed: Computed
+    untold: Sequence[int]
+
+    @classmethod
+    def of(cls, block: Block, computed: Computed, untold: Sequence[int]) -> Self:
+        return cls(replace(block, own=failed_cells(block.own, computed), sources={}), computed, untold)
+
+
 @dataclass(slots=True)
 class Gathered(AbstractContextManager["Gathered"]):
     """Takes the results of a job's blocks in order; files that were not committed are gone in the end."""
@@ -58,7 +80,8 @@ class Gathered(AbstractContextManager["Gathered"]):
     job: Job
     digest: str = ""
     counts: _Counts = field(default_factory=_Counts)
-    _held: list[tuple[Block, Computed]] = field(default_factory=list)
+    _held: list[_Held] = field(default_factory=list)
+    _held_bytes: int = 0
     _tried: int = 0
     _unchanged: int = 0
     # of the unchanged, those that do not say yet that they are completed
@@ -79,19 +102,27 @@ class Gathered(AbstractContextManager["Gathered"]):
     def stamp(self) -> Stamp:
         return Stamp(self.job.operation.id, self.job.sheet.version_count)
 
-    def add(self, block: Block, computed: Computed) -> None:
-        """Take the results of a block; many become files at once, few wait in memory."""
+    def add(self, block: Block, computed: Computed) -> int:
+        """Take the results of a block; many or long ones become files at once, others wait in memory.
+
+        Return how many bytes they are.
+        """
         self._count(computed)
         self._note_changed(block, computed)
+        untold = untold_places(block.own, computed)
         self._tried += len(computed.places)
         self._unchanged += len(computed.unchanged)
-        self._untold += count_untold(block.own, computed)
+        self._untold += len(untold)
+        size = bytes_of(computed.values)
         if self._writer is not None:
             self._write(self._writer, block, computed)
-            return
-        self._held.append((replace(block, sources={}), computed))
-        if self._tried > MOST_PATCHED:
+            return size
+        self._held.append(_Held.of(block, computed, untold))
+        self._held_bytes += size
+        # few rows from anywhere are no whole column, which a file is
+        if self._tried > MOST_PATCHED or (self._held_bytes > MOST_PATCHED_BYTES and block.count):
             self._begin_files()
+        return size
 
     def finish(self) -> None:
         """Decide on the form that the results are kept in, once all are there."""
@@ -107,8 +138,8 @@ class Gathered(AbstractContextManager["Gathered"]):
 
     def _begin_files(self) -> None:
         self._writer = ResultWriter(self.store.data, self.job.sheet.id, self.store.new_id)
-        for block, computed in self._held:
-            self._write(self._writer, block, computed)
+        for one in self._held:
+            self._write(self._writer, one.block, one.computed)
         self._held.clear()
 
     def _write(self, writer: ResultWriter, block: Block, computed: Computed) -> None:
@@ -234,10 +265,10 @@ class Gathered(AbstractContextManager["Gathered"]):
     def _patch(self, marked: Rows, now: datetime) -> Patch:
         found: dict[int, Entry] = {}
         whole = self._untold > MOST_PATCHED
-        for block, computed in self._held:
-            if self._untold and not whole:
-                found.update(kept_entries(block.own, block.row_nos, computed, now))
-            found.update(entries(block.own, block.row_nos, computed, self.stamp, now))
+        for one in self._held:
+            if not whole:
+                found |= {one.block.row_nos[at]: Entry(KEPT, now, COMPLETED) for at in one.untold}
+            found.update(entries(one.block.own, one.block.row_nos, one.computed, self.stamp, now))
         for row, entry in found.items():
             if marked is None or row in marked:
                 found[row] = replace(entry, state=restated(entry.state, STALE))

@@ -14,7 +14,7 @@ from storage.domain.recalculations import Recalculation, Task, Wanted
 from storage.domain.sheets import Sheet
 from storage.engine.catalog import Connection
 from storage.engine.cell_statuses import count_statuses, overlay_rows, rows_with_status
-from storage.engine.column_frames import ColumnFrame, null_frame, read_frame
+from storage.engine.column_frames import ColumnFrame, bytes_of, null_frame, read_frame
 from storage.engine.fingerprints import fingerprint
 from storage.engine.picking import joined_frames, picked
 from storage.engine.read_ahead import read_next
@@ -25,12 +25,15 @@ from storage.engine.rows.sheets import find_sheet_by_no
 from storage.engine.rows.stale_marks import last_mark
 from storage.engine.sheet_rows import row_numbers
 from storage.engine.snapshots import Snapshot
+from storage.engine.stretches import stretches
 from storage.mirrors import stale_states
 from storage.operations import ClaimRefused
 from storage.store import Store
 
 CHUNK_ROWS = 16 * 4_096
 FEW_ROWS = 300
+# values that are read for a block, for what is made of them takes several times as much
+BLOCK_BYTES = 16 << 20
 # while a block as small as this is computed the next one is read; of larger ones memory holds one
 _LIGHT_BYTES = 32 << 20
 
@@ -96,7 +99,28 @@ class Block:
     @property
     def bytes(self) -> int:
         """About how much memory its values take."""
-        return sum(int(one.values.series.estimated_size()) for one in (self.own, *self.sources.values()))
+        return sum(bytes_of(one.values) for one in (self.own, *self.sources.values()))
+
+    def split(self, most: int) -> "tuple[Block, Block | None]":
+        """Return the first visited rows, so many, and the rest."""
+        if len(self.places) <= most:
+            return self, None
+        # of few rows from anywhere no range is told
+        end = self.places[most] if self.count else self.start
+        rest = self.start + self.count - end
+        return self._cut(0, most, self.start, end - self.start), self._cut(
+            most, len(self.places) - most, end, rest
+        )
+
+    def _cut(self, first: int, rows: int, start: int, count: int) -> "Block":
+        return Block(
+            start,
+            count,
+            self.places[first : first + rows],
+            self.row_nos[first : first + rows],
+            self.own.slice(first, rows),
+            {one: frame.slice(first, rows) for one, frame in self.sources.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +247,8 @@ def _visited(
     return len(places), places
 
 
-def blocks(store: Store, job: Reading) -> Generator[Block]:
-    """Yield the rows to visit, in order; a block holds those of at most CHUNK_ROWS rows."""
+def blocks(store: Store, job: Reading, most_rows: int = CHUNK_ROWS) -> Generator[Block]:
+    """Yield the rows to visit, in order: a block holds those of so many rows and BLOCK_BYTES."""
     if job.places is not None:
         if job.places:
             yield _few(store, job, job.places)
@@ -232,9 +256,11 @@ def blocks(store: Store, job: Reading) -> Generator[Block]:
     if not job.visited:
         return
     rows = None if job.wanted.row_nos is None else set(job.wanted.row_nos)
-    starts = range(0, job.row_count, CHUNK_ROWS)
+    held = [(one.snapshot, one.no) for one in job.sources if one.snapshot is not None]
+    held.append((job.snapshot, job.column.no))
+    ranges = stretches(store.segments, held, job.row_count, most_rows, BLOCK_BYTES)
     yield from read_next(
-        [partial(read_block, store, job, at, min(CHUNK_ROWS, job.row_count - at), rows) for at in starts],
+        (partial(read_block, store, job, start, count, rows) for start, count in ranges),
         lambda block: block.bytes <= _LIGHT_BYTES,
     )
 

@@ -33,13 +33,15 @@ from storage.engine.rows.sheet_scores import (
     update_score,
     update_score_configuration,
 )
+from storage.engine.sheet_rows import rows_bytes
 from storage.engine.snapshots import Snapshot
+from storage.engine.stretches import stretches
 from storage.sandbox import code_of, read_code
 from storage.sheets import require_sheet
 from storage.store import Store
 from storage.versions import add_version
 
-_CHUNK_ROWS = 250_000
+_CHUNK_ROWS, _CHUNK_BYTES = 250_000, 32 << 20
 
 
 class SheetScore:
@@ -200,8 +202,10 @@ def _by_columns(
     scores = []
     for column in columns:
         found = Tally()
-        for start in range(0, snapshot.manifest.row_count, _CHUNK_ROWS):
-            count = min(_CHUNK_ROWS, snapshot.manifest.row_count - start)
+        rows = snapshot.manifest.row_count
+        for start, count in stretches(
+            store.segments, [(snapshot, column.no)], rows, _CHUNK_ROWS, _CHUNK_BYTES
+        ):
             values = read_computed(store.segments, snapshot, column, start, count)
             found = found.plus(tally(values, configuration.score_type))
         scores.append(column_score(configuration, column, found))
@@ -222,6 +226,10 @@ def _custom(
     if count * len(columns) > MOST_CUSTOM_CELLS:
         raise InvalidConfig(
             f"column_ids: custom code takes at most {MOST_CUSTOM_CELLS} cells; choose fewer columns"
+        )
+    if rows_bytes(store.segments, snapshot, [column.no for column in columns], 0, count) > _CHUNK_BYTES:
+        raise InvalidConfig(
+            f"column_ids: custom code takes at most {_CHUNK_BYTES >> 20} MB of values; choose fewer columns"
         )
     frames = {column.title: read_computed(store.segments, snapshot, column, 0, count) for column in columns}
     evaluator = code_of(store, who, str(configuration.language))

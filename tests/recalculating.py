@@ -46,6 +46,14 @@ class Bench:
         self.place: dict[str, UUID] = {"table_id": chosen, "sheet_id": sheet.id}
         self.sheet_no = sheet.no
 
+    @classmethod
+    def of(cls, store: Store, who: Principal, table_id: UUID, sheet_id: UUID, sheet_no: int) -> "Bench":
+        """Take a sheet that is there."""
+        found = cls.__new__(cls)
+        found.store, found.who, found.sheet_no = store, who, sheet_no
+        found.place = {"table_id": table_id, "sheet_id": sheet_id}
+        return found
+
     def add(self, title: str, kind: str, **config: Any) -> ColumnCreated:
         new = NewColumn(title, kind, config)
         return create_column(self.store, self.who, **self.place, new=new)

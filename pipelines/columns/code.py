@@ -47,4 +47,4 @@ def _open(context: RunContext) -> Iterator[Code]:
         yield Code(evaluation, names_of(context.column), context.heard)
 
 
-KIND = RunnerKind(engine=lambda column: engine_of(column.config["language"]), open=_open)
+KIND = RunnerKind(engine=lambda column: engine_of(column.config["language"]), open=_open, first_rows=256)

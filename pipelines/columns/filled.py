@@ -68,4 +68,4 @@ def _open(context: RunContext) -> Iterator[Runner]:
         yield Filled(filling)
 
 
-KIND = RunnerKind(engine=lambda _: f"asks {REVISION}", open=_open, pin=pin)
+KIND = RunnerKind(engine=lambda _: f"asks {REVISION}", open=_open, pin=pin, first_rows=256)

@@ -12,6 +12,7 @@ from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared
 from pipelines.columns.asks import REVISION, Ask, Reading, Verdicts, Words, with_schema
 from pipelines.columns.fitting import Fitting
 from pipelines.columns.models import Model, line_of, shares
+from pipelines.columns.pace import Stretched, prompts_pace
 from pipelines.columns.protocol import ColumnContext, Keys, RunContext, Runner, RunnerKind
 from pipelines.columns.templates import Renderer, opened_renderer
 from pipelines.columns.values import shown, to_list
@@ -119,6 +120,9 @@ class _Prompt:
     variables: Mapping[str, UUID]
 
     def prepare(self, chunk: Chunk) -> Callable[[int], Item]:
+        return Stretched(chunk, prompts_pace(), self._filled)
+
+    def _filled(self, chunk: Chunk) -> tuple[Callable[[int], Item], int]:
         columns = {name: chunk.columns[one] for name, one in self.variables.items()}
         rendered = self.renderer.render(columns, len(chunk))
         read = {name: to_list(columns[name]) for name in self.renderer.variables if name in columns}
@@ -134,7 +138,7 @@ class _Prompt:
             use = PromptUse(variables=values, missing=rendered.missing_at(row))
             return Ask(self.model.provider, arguments, self.reading, use)
 
-        return item_at
+        return item_at, rendered.bytes
 
 
 class _Assertion:

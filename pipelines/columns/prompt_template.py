@@ -11,6 +11,7 @@ from uuid import UUID
 from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared
 from pipelines.columns.asks import REVISION, Ask, Words, with_schema
 from pipelines.columns.models import Model, line_of, shares
+from pipelines.columns.pace import Stretched, prompts_pace
 from pipelines.columns.protocol import ColumnContext, Keys, RunContext, Runner, RunnerKind
 from pipelines.columns.templates import Rendered, Renderer, opened_renderer
 from pipelines.columns.values import to_list
@@ -131,8 +132,8 @@ class Filling:
         """Make of each row what is asked."""
         read = self._reading(model)
 
-        def prepare(chunk: Chunk) -> Callable[[int], Item]:
-            filled = self._filled(chunk)
+        def asks(chunk: Chunk) -> tuple[Callable[[int], Item], int]:
+            filled, size = self._filled(chunk)
 
             def item_at(row: int) -> Item:
                 found = filled(row)
@@ -141,9 +142,9 @@ class Filling:
                 blueprint, prompt = found
                 return Ask(model.provider, self._arguments(model, blueprint), read, prompt)
 
-            return item_at
+            return item_at, size
 
-        return prepare
+        return lambda chunk: Stretched(chunk, prompts_pace(), asks)
 
     def _reading(self, model: Model) -> Words:
         parameters = {**(self.source.model.get("parameters") or {}), **model.parameters}
@@ -176,8 +177,11 @@ class Filling:
         mapping = self.context.column.config["prompt_template_variable_mappings"]
         return {variable: chunk.columns[UUID(one)] for variable, one in mapping.items()}
 
-    def _filled(self, chunk: Chunk) -> Callable[[int], tuple[Blueprint, PromptUse] | CellError]:
-        """Render a chunk; a row gives its blueprint and what is logged of it, or why it has none."""
+    def _filled(self, chunk: Chunk) -> tuple[Callable[[int], tuple[Blueprint, PromptUse] | CellError], int]:
+        """Render a chunk; a row gives its blueprint and what is logged of it, or why it has none.
+
+        The second is how many bytes the texts are.
+        """
         blueprint, version = self.source.blueprint, self.source.version
         columns, rendered = self._columns(chunk), self.rendered(chunk)
         read = {name: to_list(columns[name]) for name in self.renderer.variables if name in columns}
@@ -196,7 +200,7 @@ class Filling:
             )
             return rendered.blueprint_at(row, blueprint), prompt
 
-        return filled
+        return filled, 0 if rendered is None else rendered.bytes
 
 
 KIND = RunnerKind(

@@ -85,6 +85,8 @@ class RunnerKind:
     input_hash too, and is handed what it gave to an earlier attempt; it raises as `open`, and NotFound.
     `keys` tells what would be looked up before somebody is asked, and asks nobody; it raises as `open`.
     `keeps`: answers are dear, so each piece is kept for a run that is killed; else they are computed again.
+    `first_rows`: a run begins with so few rows where nobody can tell how long their results are; `compute`
+    may raise TooMuchAtOnce for more than one row.
     """
 
     engine: Callable[[Column], str]
@@ -93,3 +95,4 @@ class RunnerKind:
     keeps: bool = False
     pin: Callable[[ColumnContext], str] = _nothing
     keys: Callable[[ColumnContext], AbstractContextManager[Keys]] = _no_keys
+    first_rows: int | None = None

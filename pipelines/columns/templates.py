@@ -33,6 +33,11 @@ class Rendered:
     empty: Mapping[str, pl.Series]
     errors: Mapping[int, CellError] = field(default_factory=dict)
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory the texts take."""
+        return sum(int(one.str.len_bytes().sum() or 0) for one in self.texts)
+
     def blueprint_at(self, row: int, blueprint: Mapping[str, Any]) -> Blueprint:
         """Return the blueprint with the texts of a row, when these are the texts that `texts_of` it gave."""
         filled = iter(self.texts)

@@ -8,7 +8,8 @@ from storage.domain.cells import CellState
 from storage.domain.results import CellError, Values
 
 MOST_PATCHED = 10_000
-"""More results than this of one column become a segment; fewer lie in the overlay."""
+MOST_PATCHED_BYTES = 8 << 20
+"""More results than this of one column, or more bytes of them, become a segment; fewer lie in the overlay."""
 _LATENCY_BOUNDS_MS = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)
 
 

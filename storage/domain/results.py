@@ -23,6 +23,10 @@ class Values:
         return len(self.series)
 
 
+class TooMuchAtOnce(Exception):
+    """The results of so many rows are too long together: fewer are to be computed at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class CellError:
     """Why a cell has no value: a code that a program can act on, and a sentence."""

@@ -49,16 +49,16 @@ def _many_with_status(
     reader: SegmentReader, snapshot: Snapshot, column_no: int, row_nos: set[int]
 ) -> dict[int, CellStatus]:
     # the library of frames is slow to load, and most callers ask for a few rows
-    from storage.engine.column_frames import read_frame  # noqa: PLC0415
+    from storage.engine.column_frames import read_statuses  # noqa: PLC0415
 
     found: dict[int, CellStatus] = {}
     for start in range(0, snapshot.manifest.row_count, _STEP):
         numbers = row_numbers(snapshot.manifest, start, _STEP)
         if row_nos.isdisjoint(numbers):
             continue
-        frame = read_frame(reader, snapshot, column_no, start, len(numbers), computed=True)
-        statuses = zip(numbers, frame.statuses.to_list(), strict=True)
-        found.update((no, status) for no, status in statuses if no in row_nos)
+        statuses = read_statuses(reader, snapshot, column_no, start, len(numbers), computed=True)
+        noted = zip(numbers, statuses.to_list(), strict=True)
+        found.update((no, status) for no, status in noted if no in row_nos)
     return found
 
 
@@ -98,13 +98,12 @@ def _adjusted(
 
 
 def _read_all(reader: SegmentReader, snapshot: Snapshot, column_no: int) -> Counter[CellStatus]:
-    from storage.engine.column_frames import read_frame  # noqa: PLC0415
+    from storage.engine.column_frames import read_statuses  # noqa: PLC0415
 
     counts: Counter[CellStatus] = Counter()
     for start in range(0, snapshot.manifest.row_count, _STEP):
         count = min(_STEP, snapshot.manifest.row_count - start)
-        frame = read_frame(reader, snapshot, column_no, start, count, computed=True)
-        counts.update(frame.statuses.to_list())
+        counts.update(read_statuses(reader, snapshot, column_no, start, count, computed=True).to_list())
     return counts
 
 

@@ -9,7 +9,7 @@ import polars as pl
 from storage.domain.cells import COMPLETED, STALE, CellState
 from storage.domain.encodings import JSON_ENCODINGS, Encoding, encoding_of
 from storage.domain.manifests import Fill, Span, Stored
-from storage.domain.overlay import KEPT, Patch, entries_within, to_micros
+from storage.domain.overlay import KEPT, Entry, Patch, entries_within, to_micros
 from storage.domain.results import Values
 from storage.engine.arrow_values import compact_json
 from storage.engine.segment_reader import SegmentReader
@@ -46,6 +46,21 @@ class ColumnFrame:
             self.hashes.gather(places),
         )
 
+    def slice(self, first: int, count: int) -> "ColumnFrame":
+        """Return so many cells from a place on."""
+        return ColumnFrame(
+            Values(self.values.encoding, self.values.series.slice(first, count)),
+            self.statuses.slice(first, count),
+            self.hashes.slice(first, count),
+        )
+
+
+def bytes_of(values: Values) -> int:
+    """Return about how much memory values take by themselves, whatever they share it with."""
+    if values.series.dtype != pl.String:
+        return 8 * len(values)
+    return 16 * len(values) + int(values.series.str.len_bytes().sum() or 0)
+
 
 def read_frame(
     reader: SegmentReader,
@@ -69,6 +84,27 @@ def read_frame(
     if found < count:
         pieces.append(_constant(None, COMPLETED, count - found))
     return _joined(pieces)
+
+
+def read_statuses(
+    reader: SegmentReader, snapshot: Snapshot, column_no: int, start: int, count: int, *, computed: bool
+) -> pl.Series:
+    """Read the statuses of such cells alone: values may be long."""
+    pieces = [_repeat("completed", 0)]
+    for span in snapshot.manifest.spans(start, count):
+        source = span.part.columns.get(column_no)
+        if isinstance(source, Stored):
+            statuses = _stored_statuses(reader, source, span)
+        else:
+            state = source.state if isinstance(source, Fill) else STALE if computed else COMPLETED
+            statuses = _repeat(state.status, span.count)
+        for one in snapshot.overlay.patches:
+            entries = list(
+                entries_within(one.patch, column_no, span.first_row_no, span.first_row_no + span.count)
+            )
+            statuses = _laid_statuses(statuses, one.patch, column_no, span.first_row_no, entries)
+        pieces.append(statuses)
+    return pl.concat(pieces)
 
 
 def standing_notes(
@@ -139,16 +175,24 @@ def _stored(reader: SegmentReader, source: Stored, span: Span, *, hashed: bool) 
     values = Values(source.segment.encodings[source.field], pl.Series("", table.column(0)))
     if not notes_matter:
         return ColumnFrame(values, _repeat("completed", span.count), _repeat(None, span.count))
-    notes = pl.DataFrame({"note": pl.Series(table.column(1))})
-    plain = notes["note"].str.starts_with(_PLAIN)
-    if plain.all(ignore_nulls=False):
-        hashes = notes["note"].str.slice(len(_PLAIN), _HASH_LENGTH)
+    notes = pl.Series("note", table.column(1))
+    if notes.str.starts_with(_PLAIN).all(ignore_nulls=False):
+        hashes = notes.str.slice(len(_PLAIN), _HASH_LENGTH)
         return ColumnFrame(values, _repeat("completed", span.count), hashes)
-    read = notes.select(
-        pl.col("note").str.extract(_STATUS).fill_null("completed").alias("status"),
-        pl.col("note").str.extract(_HASH).alias("hash"),
+    return ColumnFrame(values, _noted_statuses(notes), notes.str.extract(_HASH))
+
+
+def _stored_statuses(reader: SegmentReader, source: Stored, span: Span) -> pl.Series:
+    if source.notes is None or reader.all_completed(source.segment):
+        return _repeat("completed", span.count)
+    first = source.start + span.source_offset
+    return _noted_statuses(
+        pl.Series("note", reader.read_arrow(source.segment, [source.notes], first, span.count).column(0))
     )
-    return ColumnFrame(values, read["status"], read["hash"])
+
+
+def _noted_statuses(notes: pl.Series) -> pl.Series:
+    return notes.str.extract(_STATUS).fill_null("completed")
 
 
 def _constant(value: Any, state: CellState, count: int) -> ColumnFrame:
@@ -165,16 +209,10 @@ def _repeat(value: str | None, count: int) -> pl.Series:
 
 
 def _laid(piece: ColumnFrame, patch: Patch, column_no: int, first_row_no: int, count: int) -> ColumnFrame:
-    values, statuses, hashes = piece.values, piece.statuses, piece.hashes
-    changed = patch.restated.get(column_no)
-    if changed is not None:
-        below = min(count, max(0, changed.end_row_no - first_row_no))
-        statuses = pl.concat([_repeat(changed.state.status, below), statuses.slice(below)])
+    values, hashes = piece.values, piece.hashes
     entries = list(entries_within(patch, column_no, first_row_no, first_row_no + count))
-    if not entries:
-        return ColumnFrame(values, statuses, hashes)
+    statuses = _laid_statuses(piece.statuses, patch, column_no, first_row_no, entries)
     places = [row - first_row_no for row, _ in entries]
-    statuses = statuses.scatter(places, [entry.state.status for _, entry in entries])
     written = [
         (place, entry) for place, (_, entry) in zip(places, entries, strict=True) if entry.value is not KEPT
     ]
@@ -185,6 +223,23 @@ def _laid(piece: ColumnFrame, patch: Patch, column_no: int, first_row_no: int, c
             at, pl.Series([entry.state.input_hash for _, entry in written], dtype=pl.String)
         )
     return ColumnFrame(values, statuses, hashes)
+
+
+def _laid_statuses(
+    statuses: pl.Series,
+    patch: Patch,
+    column_no: int,
+    first_row_no: int,
+    entries: Sequence[tuple[int, Entry]],
+) -> pl.Series:
+    changed = patch.restated.get(column_no)
+    if changed is not None:
+        below = min(len(statuses), max(0, changed.end_row_no - first_row_no))
+        statuses = pl.concat([_repeat(changed.state.status, below), statuses.slice(below)])
+    if not entries:
+        return statuses
+    places = [row - first_row_no for row, _ in entries]
+    return statuses.scatter(places, [entry.state.status for _, entry in entries])
 
 
 def with_values(values: Values, places: Sequence[int], written: Sequence[Any]) -> Values:

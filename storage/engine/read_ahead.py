@@ -1,6 +1,6 @@
 """Reads the next piece while the last one is being used: two cores for what is parsed and then compressed."""
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ def read_ahead(items: Iterable[Item]) -> Generator[Item]:
             yield item
 
 
-def read_next(reads: Sequence[Callable[[], Item]], is_light: Callable[[Item], bool]) -> Generator[Item]:
+def read_next(reads: Iterable[Callable[[], Item]], is_light: Callable[[Item], bool]) -> Generator[Item]:
     """Yield what comes of reads; a thread makes the next one while a light item is being used.
 
     After one that is not light the next is read when it is asked for, so that two never lie in memory.
@@ -28,8 +28,11 @@ def read_next(reads: Sequence[Callable[[], Item]], is_light: Callable[[Item], bo
     """
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-next") as thread:
         coming: Future[Item] | None = None
-        for at, read in enumerate(reads):
+        left = iter(reads)
+        read = next(left, None)
+        while read is not None:
             item = read() if coming is None else coming.result()
-            coming = thread.submit(reads[at + 1]) if at + 1 < len(reads) and is_light(item) else None
+            read = next(left, None)
+            coming = thread.submit(read) if read is not None and is_light(item) else None
             yield item
             del item

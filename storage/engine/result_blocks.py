@@ -12,7 +12,7 @@ import polars as pl
 from storage.domain.cells import COMPLETED, restated
 from storage.domain.computed import Computed, Stamp
 from storage.domain.encodings import JSON_ENCODINGS
-from storage.domain.overlay import KEPT, Entry, Note
+from storage.domain.overlay import Entry, Note
 from storage.domain.results import Values
 from storage.engine.column_frames import ColumnFrame, as_json
 from storage.engine.sheet_rows import Written
@@ -36,40 +36,40 @@ def value_list(values: Values) -> list[Any]:
 
 
 def entries(
-    own: ColumnFrame, row_nos: Sequence[int], computed: Computed, stamp: Stamp, now: datetime
+    failed: ColumnFrame, row_nos: Sequence[int], computed: Computed, stamp: Stamp, now: datetime
 ) -> Iterator[tuple[int, Entry]]:
-    """Yield the entries of the cells that were tried, by row number; a failed one keeps its value."""
-    if not computed.places:
-        return
-    values = value_list(computed.values)
-    hashes = computed.hashes.to_list()
-    old_hashes = own.hashes.to_list()
+    """Yield the entries of the cells that were tried, by row number; a failed one keeps its value.
+
+    `failed` are the cells that failed, in order, as they were.
+    """
+    values, hashes = value_list(computed.values), computed.hashes.to_list()
+    kept = zip(value_list(failed.values), failed.hashes.to_list(), strict=True)
     for at, place in enumerate(computed.places):
         error, metrics = computed.errors.get(at), computed.metrics.get(at)
         if error is None:
             state = stamp.done(hashes[at], metrics, cached=at in computed.cached)
             yield row_nos[place], Entry(values[at], now, state)
         else:
-            (kept,) = value_list(Values(own.values.encoding, own.values.series.slice(place, 1)))
-            yield row_nos[place], Entry(kept, now, stamp.failed(error, old_hashes[place], metrics))
+            value, old_hash = next(kept)
+            yield row_nos[place], Entry(value, now, stamp.failed(error, old_hash, metrics))
 
 
-def kept_entries(
-    own: ColumnFrame, row_nos: Sequence[int], computed: Computed, now: datetime
-) -> Iterator[tuple[int, Entry]]:
-    """Yield entries that say of unchanged cells that they are completed, where they do not say so."""
-    statuses = own.statuses.to_list()
-    for place in computed.unchanged:
-        if statuses[place] != COMPLETED.status:
-            yield row_nos[place], Entry(KEPT, now, COMPLETED)
+def failed_cells(own: ColumnFrame, computed: Computed) -> ColumnFrame:
+    """Return the cells that failed, in order, as they were: copies, which keep no others in memory."""
+    places = pl.Series([computed.places[at] for at in sorted(computed.errors)], dtype=pl.UInt32)
+    values, statuses, hashes = (
+        pl.Series("", one.gather(places).to_list() if len(places) else [], dtype=one.dtype)
+        for one in (own.values.series, own.statuses, own.hashes)
+    )
+    return ColumnFrame(Values(own.values.encoding, values), statuses, hashes)
 
 
-def count_untold(own: ColumnFrame, computed: Computed) -> int:
-    """Count the unchanged cells that do not say that they are completed."""
-    if (own.statuses == COMPLETED.status).all(ignore_nulls=False):
-        return 0
+def untold_places(own: ColumnFrame, computed: Computed) -> Sequence[int]:
+    """Return the unchanged places that do not say that they are completed."""
+    if not len(computed.unchanged) or (own.statuses == COMPLETED.status).all(ignore_nulls=False):
+        return ()
     places = pl.Series(list(computed.unchanged), dtype=pl.UInt32)
-    return int((own.statuses.gather(places) != COMPLETED.status).sum())
+    return places.filter(own.statuses.gather(places) != COMPLETED.status).to_list()
 
 
 def changed_places(own: ColumnFrame, computed: Computed) -> pl.Series:

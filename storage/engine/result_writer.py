@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +17,7 @@ from storage.domain.errors import Unavailable
 from storage.domain.imports import ImportedField, ImportedSegment
 from storage.domain.results import Values
 from storage.engine.arrow_values import arrow_type
+from storage.engine.column_frames import bytes_of
 from storage.engine.data_root import DataRoot
 from storage.engine.segments import (
     COMPRESSION,
@@ -27,6 +28,10 @@ from storage.engine.segments import (
     segment_key,
     writing_segment,
 )
+
+# of longer values a group of rows has so many bytes; a dictionary of theirs would hide how many
+_GROUP_BYTES = 4 * 1024 * 1024
+_LONG_BYTES = 1_024
 
 
 class ResultWriter:
@@ -54,13 +59,16 @@ class ResultWriter:
             self.discard()
 
     def write(self, values: Values, notes: pl.Series, statuses: Counter[str]) -> None:
-        """Add rows; a segment ends where the encoding changes."""
+        """Add rows; a segment ends where the encoding changes, or where values begin to be long."""
+        long = bytes_of(values) > _LONG_BYTES * len(values)
         try:
-            if self._open is not None and self._open.encoding != values.encoding:
+            if self._open is not None and (
+                self._open.encoding != values.encoding or (long and not self._open.long)
+            ):
                 self.finish()
             if self._open is None:
                 key = segment_key(self._sheet_id, self._new_id())
-                self._open = _Segment(self._data, key, self.rows, values.encoding)
+                self._open = _Segment(self._data, key, self.rows, values.encoding, long=long)
             self._open.write(values.series, notes, statuses)
         except OSError as error:
             raise Unavailable("The data folder cannot be written now (disk full?).") from error
@@ -83,8 +91,8 @@ class ResultWriter:
 
 
 class _Segment:
-    def __init__(self, data: DataRoot, key: str, first_row: int, encoding: Encoding) -> None:
-        self.encoding = encoding
+    def __init__(self, data: DataRoot, key: str, first_row: int, encoding: Encoding, *, long: bool) -> None:
+        self.encoding, self.long = encoding, long
         self._data, self._key, self._first_row = data, key, first_row
         self._schema = pa.schema([(field_name(0), arrow_type(encoding)), (field_name(1), pa.string())])
         self._statuses: Counter[str] = Counter()
@@ -96,13 +104,17 @@ class _Segment:
             self._schema,
             compression=COMPRESSION,
             write_statistics=False,
-            use_dictionary=[field_name(0)],
+            use_dictionary=False if long else [field_name(0)],
         )
 
     def write(self, values: pl.Series, notes: pl.Series, statuses: Counter[str]) -> None:
         arrays = [_arrow(values, self._schema.types[0]), _arrow(notes, self._schema.types[1])]
         table = pa.Table.from_arrays(arrays, schema=self._schema)
-        self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
+        if self.long:
+            for start, count in _groups(values):
+                self._writer.write_table(table.slice(start, count), row_group_size=ROWS_PER_GROUP)
+        else:
+            self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         self._statuses += statuses
 
     def publish(self) -> ImportedSegment:
@@ -122,6 +134,17 @@ class _Segment:
         except RuntimeError as raised:
             if raised is not error:
                 raise
+
+
+def _groups(values: pl.Series) -> Iterator[tuple[int, int]]:
+    """Yield (start, count) of rows that together have so many bytes, or one row."""
+    ends = values.str.len_bytes().fill_null(0).cast(pl.Int64).cum_sum()
+    start = 0
+    while start < len(values):
+        before = ends[start - 1] if start else 0
+        end = max(start + 1, int(ends.search_sorted(before + _GROUP_BYTES, side="right")))
+        yield start, end - start
+        start = end
 
 
 def _arrow(series: pl.Series, kind: Any) -> Any:

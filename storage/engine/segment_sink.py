@@ -29,8 +29,9 @@ from storage.engine.segments import (
     writing_segment,
 )
 
-# A row group is held in memory while it is gathered; rows with long values make smaller ones.
-_GROUP_BYTES = 32 * 1024 * 1024
+# A row group is held in memory while it is gathered, and again when some of it is read; long values make
+# smaller ones.
+_GROUP_BYTES = 8 * 1024 * 1024
 
 Fields = tuple[ImportedField, ...]
 

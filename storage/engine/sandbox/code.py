@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from storage.domain.errors import InvalidConfig, LimitReached
-from storage.domain.results import CellError, Values
+from storage.domain.results import CellError, TooMuchAtOnce, Values
 from storage.engine.sandbox.answers import Unreadable, read_cells
 from storage.engine.sandbox.inside.frames import FrameTooLarge
 from storage.engine.sandbox.kinds import SQL, Kind
@@ -24,6 +24,8 @@ _LONGEST_MESSAGE = 1000
 # Rows are told apart at once below this, in two steps above it.
 _FEW_ROWS = 5_000
 _BATCH_BYTES = 8 << 20
+# answers to rows that are evaluated together; what they are made of takes several times as much
+_MOST_HELD_BYTES = 64 << 20
 _CODES = {
     "time": "timeout",
     "system": "timeout",
@@ -95,6 +97,8 @@ class Evaluation:
         self._worker: Worker | None = None
         self._timeouts = self._limits = 0
         self._heard: Callable[[int, int], None] | None = None
+        self._told = (0, 0)
+        self._held_bytes = 0
 
     def start(self) -> None:
         """Have a worker ready that took the code."""
@@ -108,9 +112,10 @@ class Evaluation:
         `heard` is told after each batch how many more rows were completed and failed.
 
         Raises:
+            TooMuchAtOnce: the values of so many rows are too long together; what was told is taken back.
             Unavailable: no worker became free.
         """
-        self._heard = heard
+        self._heard, self._told, self._held_bytes = heard, (0, 0), 0
         # the library of frames is slow to load, and most who ask for this module only check code
         from storage.engine.sandbox.columns import Inputs, TypedInputs, by_type  # noqa: PLC0415
 
@@ -158,9 +163,16 @@ class Evaluation:
                 )
             values += found
             errors |= {done + at: error for at, error in failed.items()}
-            if self._heard is not None:
-                self._heard(len(found) - len(failed), len(failed))
+            self._hear(len(found) - len(failed), len(failed))
+            if self._held_bytes > _MOST_HELD_BYTES and count > 1:
+                self._hear(-self._told[0], -self._told[1])
+                raise TooMuchAtOnce
         return Evaluated(values, errors)
+
+    def _hear(self, completed: int, failed: int) -> None:
+        self._told = self._told[0] + completed, self._told[1] + failed
+        if self._heard is not None:
+            self._heard(completed, failed)
 
     @property
     def _given_up(self) -> bool:
@@ -181,6 +193,7 @@ class Evaluation:
         header = {"rows": count, "names": list(typed.inputs.columns), "types": typed.types}
         worker = self._ready()
         answer = worker.ask_rows(header, parts)
+        self._held_bytes += len(answer)
         try:
             return read_cells(answer, count)
         except Unreadable:
