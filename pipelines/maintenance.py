@@ -27,8 +27,8 @@ def sweep_store(store: Store) -> dict[str, int]:
         "log_files": flush.run_sweep(store),
         "model_results": forget_results(store),
         "uploads": sweep_uploads(store),
-        "views": flush.run_publication(store),
-        "table_views": sheet_upkeep.run_publication(store, everything=True),
+        "published_views": flush.run_publication(store),
+        "published_table_views": sheet_upkeep.run_publication(store, everything=True),
     }
 
 

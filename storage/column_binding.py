@@ -130,13 +130,14 @@ def source_nos(connection: Connection, edges: Sequence[Edge]) -> list[int]:
 
 
 def bind_again(connection: Connection, columns: Sequence[Column]) -> None:
-    """Let columns that were brought back read what they name, as far as it is there.
+    """Let columns that were brought back read what they name, also what is gone: it may be brought back, too.
 
     Raises:
         DependencyCycle: through other sheets one of them would read itself.
     """
     computed = [column for column in columns if column.computed]
-    known = find_column_nos(connection, {one for column in computed for one in column.source_ids})
+    named = {one for column in computed for one in column.source_ids}
+    known = find_column_nos(connection, named, deleted_too=True)
     reads = {column.no: [known[one] for one in column.source_ids if one in known] for column in computed}
     replace_all_edges(connection, reads)
     # one look at the whole graph, as there are thousands of columns

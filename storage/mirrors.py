@@ -11,6 +11,7 @@ from storage.engine.catalog import Connection
 from storage.engine.rows.column_edges import (
     Gone,
     Place,
+    select_changed_since,
     select_direct_readers,
     select_direct_sources,
     select_gone,
@@ -50,6 +51,36 @@ def mark_back(connection: Connection, store: Store, sheet_nos: Collection[int], 
     changed, chosen = _reached(connection, sheet_nos, read, reading)
     states = stale_states(connection, {*reading, *select_direct_readers(connection, read)})
     return mark_all(connection, store, changed, now, chosen=chosen, states=states)
+
+
+def mark_restored(
+    connection: Connection,
+    store: Store,
+    head: Snapshot,
+    read: Collection[int],
+    now: datetime,
+    *,
+    next_row_no: int,
+    since: int,
+) -> Patch:
+    """Mark what reads a sheet that holds an earlier state again; return the patch for the sheet itself.
+
+    `head` is that state, committed anew, and `since` the number it had. What it reads of other sheets is as
+    it was unless these were written since: then its columns keep their values, and say that they are stale.
+    `read` are the columns that were read elsewhere before, or are now. Other sheets are marked at once.
+    """
+    own = [head.sheet_no]
+    sources = select_direct_sources(connection, select_reading_elsewhere(connection, own))
+    written = select_changed_since(
+        connection, {one for some in sources.values() for one in some}, since, but=head.sheet_no
+    )
+    reading = [no for no, some in sources.items() if not written.isdisjoint(some)]
+    changed, chosen = _reached(connection, own, read, reading)
+    states = stale_states(connection, {*reading, *select_direct_readers(connection, read)})
+    all_rows: Changed = dict.fromkeys(changed)
+    return mark_dependents(
+        connection, store, head, all_rows, now, next_row_no=next_row_no, chosen=chosen, states=states
+    ).patch
 
 
 def mark_moved(

@@ -16,8 +16,8 @@ from storage.engine.rows.recalculations import select_open_recalculations
 from storage.engine.rows.sheet_scores import carry_score
 from storage.engine.rows.sheets import update_sheet
 from storage.engine.rows.tables import touch_table
-from storage.engine.snapshots import commit_again
-from storage.mirrors import columns_read_elsewhere, mark_gone
+from storage.engine.snapshots import commit, commit_again
+from storage.mirrors import columns_read_elsewhere, mark_restored
 from storage.sheets import require_sheet
 from storage.store import Store
 from storage.versions import add_version, require_version
@@ -94,7 +94,17 @@ def _restore(
     read = columns_read_elsewhere(connection, [sheet.no])
     restore_columns(connection, store, select_columns(connection, sheet.no), source.structure, sheet)
     read += columns_read_elsewhere(connection, [sheet.no])
-    mark_gone(connection, store, [sheet.no], set(read), now)
+    outdated = mark_restored(
+        connection,
+        store,
+        new,
+        set(read),
+        now,
+        next_row_no=sheet.next_row_no,
+        since=source.snapshot_no,
+    )
+    if outdated:
+        new = commit(connection, new, new.manifest, patch=outdated, next_row_no=sheet.next_row_no, now=now)
     update_sheet(connection, sheet.no, {"title": source.structure.title})
     after = require_sheet(connection, who, sheet.table_id, sheet.id)
     if after.head_no != new.no:

@@ -55,10 +55,10 @@ def delete_old_runs(context: OpExecutionContext, store: StoreResource) -> None:
     description="What nobody can read any more, removed: states between versions, files, deleted sheets.",
 )
 def swept_store(context: AssetExecutionContext, store: StoreResource) -> MaterializeResult[None]:
-    """Remove what nothing names any more."""
+    """Remove what nothing names any more, and publish the views anew."""
     counts = maintenance.sweep_store(store.open())
     for kind, count in counts.items():
-        context.log.info("%s: %d removed", kind, count)
+        context.log.info("%s: %d", kind, count)
     return MaterializeResult(metadata={name: MetadataValue.int(count) for name, count in counts.items()})
 
 

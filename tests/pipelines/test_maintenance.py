@@ -17,7 +17,7 @@ def test_the_views_of_a_moved_home_are_published_anew(store: Store, settings: Se
     with opened(Settings(home=moved)) as there:
         view = there.data.path("views/default.duckdb")
         before = view.stat().st_mtime_ns
-        assert maintenance.sweep_store(there)["views"] == 1
+        assert maintenance.sweep_store(there)["published_views"] == 1
         assert view.stat().st_mtime_ns > before
         with duckdb.connect(str(view), read_only=True) as lake:
             assert lake.execute("SELECT count(*) FROM request_logs").fetchall() == [(3,)]

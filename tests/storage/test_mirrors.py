@@ -178,6 +178,45 @@ def test_a_deleted_column_that_a_restore_brings_back_is_read_again(
     assert reader.errors("M") == [MISSING] * 2
 
 
+def test_a_restored_mirror_keeps_its_values_and_is_stale_only_if_its_source_was_written_since(
+    store: Store, who: Principal, source: Bench, reader: Bench
+) -> None:
+    top = Bench(store, who, ["C"], [["c"]])
+    mirror(top, "Top", reader, "Below")
+    saved = create_version(store, who, **reader.place, name="saved")
+    reader.edit("B", 0, "spoilt")
+    create_version(store, who, **reader.place, source_version_id=saved.id)
+    for title in ("M", "Below", "Apart"):
+        assert reader.statuses(title) == ["completed"] * 2
+    source.edit("A", 0, "new")
+    reader.recalculate()
+    assert reader.values("Below") == ["new", "2"]
+    top.recalculate()
+    create_version(store, who, **reader.place, source_version_id=saved.id)
+    assert (reader.values("M"), reader.values("Below")) == (["1", "2"], ["1", "2"])
+    assert reader.statuses("M") == reader.statuses("Below") == ["stale"] * 2
+    assert reader.statuses("Apart") == ["completed"] * 2
+    assert top.statuses("Top") == ["stale"]
+    reader.recalculate()
+    assert (reader.values("Below"), reader.statuses("Below")) == (["new", "2"], ["completed"] * 2)
+
+
+def test_a_mirror_restored_after_its_source_was_deleted_says_so_until_that_is_back(
+    store: Store, who: Principal, source: Bench, reader: Bench
+) -> None:
+    saved = create_version(store, who, **reader.place, name="saved")
+    with_it = create_version(store, who, **source.place, name="with")
+    delete_column(store, who, **reader.place, column_id=reader.column("M").id)
+    delete_column(store, who, **source.place, column_id=source.column("A").id)
+    create_version(store, who, **reader.place, source_version_id=saved.id)
+    assert (reader.values("M"), reader.errors("M")) == (["1", "2"], [MISSING] * 2)
+    assert (reader.statuses("Below"), reader.errors("Below")) == (["stale"] * 2, [None] * 2)
+    create_version(store, who, **source.place, source_version_id=with_it.id)
+    assert (reader.statuses("M"), reader.errors("M")) == (["stale"] * 2, [None] * 2)
+    reader.recalculate()
+    assert (reader.values("Below"), reader.statuses("Below")) == (["1", "2"], ["completed"] * 2)
+
+
 def test_a_dataset_cannot_be_mirrored_even_by_one_who_knows_its_ids(
     store: Store, who: Principal, source: Bench, reader: Bench
 ) -> None:

@@ -158,6 +158,26 @@ def select_gone(connection: Connection, nos: Collection[int]) -> dict[int, Gone]
     return found
 
 
+def select_changed_since(
+    connection: Connection, nos: Collection[int], snapshot_no: int, *, but: int
+) -> set[int]:
+    """Return those of columns that are gone, or whose sheet was written after a snapshot (of any sheet).
+
+    Columns of the sheet `but` are none of them.
+    """
+    found: set[int] = set()
+    gone = [time.is_not(None) for time in (columns.c.deleted_at, sheets.c.deleted_at, tables.c.deleted_at)]
+    query = (
+        sa.select(columns.c.no)
+        .join(sheets, sheets.c.no == columns.c.sheet_no)
+        .join(tables, tables.c.no == sheets.c.table_no)
+        .where(columns.c.sheet_no != but, sa.or_(sheets.c.head_no > snapshot_no, *gone))
+    )
+    for some in _chunks(nos):
+        found.update(connection.execute(query.where(columns.c.no.in_(some))).scalars())
+    return found
+
+
 def _chunks(nos: Collection[int]) -> Iterable[list[int]]:
     wanted = sorted(nos)
     return (wanted[at : at + _MOST_IN] for at in range(0, len(wanted), _MOST_IN))
@@ -185,14 +205,16 @@ def find_place(
     return next(iter(_places(connection, where)), None)
 
 
-def find_column_nos(connection: Connection, ids: Collection[UUID]) -> dict[UUID, int]:
-    """Return the numbers of live columns by id."""
+def find_column_nos(
+    connection: Connection, ids: Collection[UUID], *, deleted_too: bool = False
+) -> dict[UUID, int]:
+    """Return the numbers of live columns by id; with `deleted_too` also those that are gone."""
     wanted = list(ids)
     found: dict[UUID, int] = {}
+    live = sa.true() if deleted_too else columns.c.deleted_at.is_(None)
     for first in range(0, len(wanted), _MOST_IN):
-        query = sa.select(columns.c.id, columns.c.no).where(
-            columns.c.id.in_(wanted[first : first + _MOST_IN]), columns.c.deleted_at.is_(None)
-        )
+        some = columns.c.id.in_(wanted[first : first + _MOST_IN])
+        query = sa.select(columns.c.id, columns.c.no).where(some, live)
         found |= {row[0]: row[1] for row in connection.execute(query)}
     return found
 
