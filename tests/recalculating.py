@@ -28,6 +28,9 @@ from storage.store import Store
 from storage.tables import create_table
 from tests.importing import imported_sheet
 
+ROWS = [["1", "1"], ["2", "x"], ["3", "3"]]
+MANY = 12_000
+
 
 class Bench:
     """A sheet under test."""
