@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
@@ -37,6 +37,7 @@ class Ready:
 Item = Ask | Ready | CellError
 Prepare = Callable[[Chunk], Callable[[int], Item]]
 """Chunk -> (place in it -> what is to be done for its cell)."""
+Computes = Callable[[Caller, Ask], Awaitable[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +112,23 @@ class _Piece:
 
 
 class Asking:
-    """The runner of model columns; `shares` says whether equal computations may answer each other."""
+    """The runner of model columns; `shares` says whether equal computations may answer each other.
 
-    def __init__(self, context: RunContext, caller: Caller, prepare: Prepare, *, shares: bool) -> None:
+    `computes` computes an ask where that is not one call, but one for up to `asks_a_call`.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        caller: Caller,
+        prepare: Prepare,
+        *,
+        shares: bool,
+        computes: Computes = compute,
+        asks_a_call: int = 1,
+    ) -> None:
         self.context, self.caller, self.shares = context, caller, shares
+        self.computes, self.asks_a_call = computes, asks_a_call
         self.claims = _claims(context.store.settings.root / "run" / "models")
         self.wallet = context.wallet
         self._prepare = prepare
@@ -159,7 +173,7 @@ class _Turn:
         self._looked_at = self._taken_at = 0.0
         places = self._caller.line.store.settings.model_calls
         # as many again wait at the gate, so that it never waits for this thread; more a kill would lose
-        self._most_open = 2 * places
+        self._most_open = 2 * places * asking.asks_a_call
         self._most_taken = min(PIECE, places)
 
     def run(self) -> Iterator[Answers]:
@@ -250,7 +264,7 @@ class _Turn:
         if wallet.is_bounded and not wallet.reserve(self._mine(key), ask.highest_price):
             return False
         self._to_start.popleft()
-        self._caller.start(key, partial(_compute, ask))
+        self._caller.start(key, partial(_compute, self._asking.computes, ask))
         return True
 
     def _mine(self, key: bytes) -> tuple[int, bytes]:
@@ -293,5 +307,5 @@ class _Turn:
             self._forget(key)
 
 
-async def _compute(ask: Ask, caller: Caller) -> Outcome:
-    return await compute(caller, ask)
+async def _compute(computes: Computes, ask: Ask, caller: Caller) -> Outcome:
+    return await computes(caller, ask)

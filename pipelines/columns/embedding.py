@@ -1,14 +1,14 @@
-"""score with an embedding: how alike a model finds two texts; one call a pair, shared by the workspace."""
+"""score with an embedding: how alike a model finds two texts; each pair once a workspace, many a call."""
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from pipelines.columns.asking import CHUNK_ROWS, Asking, Item, Prepared, Ready
-from pipelines.columns.asks import REVISION, Ask, Misfit
+from pipelines.columns.asks import REVISION, Ask, Misfit, Outcome
 from pipelines.columns.models import Model, line_of
 from pipelines.columns.protocol import (
     ColumnContext,
@@ -20,7 +20,9 @@ from pipelines.columns.protocol import (
 )
 from pipelines.columns.score import passed
 from pipelines.columns.values import numbers, shown
-from pipelines.providers.caller import Answered, opened_caller
+from pipelines.columns.vectors import MOST_TEXTS, Vectors, spent_together
+from pipelines.providers.caller import Answered, Caller, CallFailed, opened_caller
+from pipelines.providers.protocol import PARTIAL
 from storage.domain.columns import Column
 from storage.domain.llm_providers import ANTHROPIC
 from storage.domain.results import Answers, CellError, Chunk, Values
@@ -40,6 +42,10 @@ class Cosine:
 
     def read(self, answered: Answered) -> float:
         one, two = answered.vectors
+        return self.between(one, two)
+
+    def between(self, one: Sequence[float], two: Sequence[float]) -> float:
+        """Raises: Misfit: there is none."""
         if len(one) != len(two):
             raise Misfit("its vectors have different lengths")
         size = math.hypot(*one) * math.hypot(*two)
@@ -72,6 +78,24 @@ class _Pairs:
         return item_at
 
 
+class _Alike:
+    """Computes pairs from the vectors of their texts, which many pairs ask for together."""
+
+    def __init__(self, model: Model) -> None:
+        self._vectors = Vectors(model.name)
+
+    async def __call__(self, caller: Caller, ask: Ask) -> Outcome:
+        try:
+            found = await self._vectors.embedded(caller, ask.arguments["input"])
+        except CallFailed as failed:
+            return Outcome(None, failed.metrics, CellError(failed.failure.error_type, failed.failure.message))
+        spent = spent_together(found)
+        try:
+            return Outcome(Cosine().between(*(one.vector for one in found)), spent)
+        except Misfit as misfit:
+            return Outcome(None, spent, CellError(PARTIAL, f"The answer cannot be used: {misfit}"))
+
+
 @dataclass(frozen=True, slots=True)
 class _Scores:
     """Likenesses as scores: with a threshold passed or not."""
@@ -102,7 +126,17 @@ def _keys(context: ColumnContext) -> Iterator[Keys]:
 @contextmanager
 def _open(context: RunContext) -> Iterator[Runner]:
     with _prepared(context) as asked, opened_caller(line_of(context, asked.model)) as caller:
-        yield _Scores(Asking(context, caller, asked.prepare, shares=asked.shares))
+        yield _Scores(
+            Asking(
+                context,
+                caller,
+                asked.prepare,
+                shares=asked.shares,
+                computes=_Alike(asked.model),
+                # each has two texts
+                asks_a_call=MOST_TEXTS // 2,
+            )
+        )
 
 
 KIND = RunnerKind(

@@ -8,7 +8,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -224,10 +224,14 @@ class Caller:
         _log.warning("a call of a model could not be logged: nobody writes logs")
         return None
 
-    def _begin(self, key: bytes, computation: Computation) -> None:
-        task = self._loop.create_task(self._compute(key, computation))
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do work beside computations, on the event loop: it is cancelled with them."""
+        task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _begin(self, key: bytes, computation: Computation) -> None:
+        self.spawn(self._compute(key, computation))
 
     async def _compute(self, key: bytes, computation: Computation) -> None:
         try:

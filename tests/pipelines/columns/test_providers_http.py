@@ -233,25 +233,46 @@ def test_texts_are_compared_by_their_embeddings(store: Store, who: Principal, se
     config = {"sources": ["A", "B"], "metric": "cosine_similarity", "embedding": embedding}
     bench.run(bench.add("Like", "score", **config).operation)
     assert bench.values("Like") == [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
-    assert server.paths == ["/v1/embeddings"] * 4
-    # one call a pair that differs, each pair once
-    assert server.calls == {"abba\nab": 1, "ab\ncd": 1, "{500 1} ab\nab": 2}
+    # each text once, all of them in one call, which was tried again
+    assert server.calls == {"abba\nab\ncd\n{500 1} ab": 2}
     cells = bench.cells("Like")
-    first, last = (cells[at].state.request_metrics for at in (0, 5))
+    metrics = [cell.state.request_metrics for cell in cells]
+    first, second, other = metrics[0], metrics[1], metrics[4]
     assert first is not None
-    assert last is not None
-    assert (first["request_count"], first["input_tokens"], first["output_tokens"]) == (1, 10, 0)
-    assert first["price"] == pytest.approx(10 * 0.02e-6)
+    assert second is not None
+    assert other is not None
+    # the call's tokens and price are shared by length among the cells that asked for its texts first
+    assert [one["input_tokens"] for one in metrics if one is not None] == [3, 1, 3, 6]
+    assert (first["request_count"], first["output_tokens"], second["request_count"]) == (1, 0, 1)
+    assert sum(one["price"] for one in (first, second, metrics[5] or {})) == pytest.approx(10 * 0.02e-6)
+    assert (cells[4].state.cached, other["request_count"]) == (True, 0)
+    assert len({one["request_ids"][0] for one in metrics if one is not None}) == 1
     log = get_request_log(store, who, first["request_ids"][0])
-    assert [block["text"] for block in log["input"]["content"]] == ["abba", "ab"]
-    assert (log["function_name"], log["status"]) == ("openai.embeddings.create", "SUCCESS")
+    assert [block["text"] for block in log["input"]["content"]] == ["abba", "ab", "cd", "{500 1} ab"]
+    assert (log["function_name"], log["status"]) == ("openai.embeddings.create", "WARNING")
     assert log["metadata"]["execution_id"] == cells[0].state.execution_id
-    assert get_request_log(store, who, last["request_ids"][0])["status"] == "WARNING"
     # a threshold asks nobody again
     bench.change("Like", config={**config, "pass_threshold": 0.5})
     bench.recalculate()
     assert bench.values("Like") == [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]
-    assert sum(server.calls.values()) == 4
+    assert sum(server.calls.values()) == 2
+
+
+def test_many_texts_are_embedded_in_few_calls_and_none_twice(
+    store: Store, who: Principal, server: ModelServer
+) -> None:
+    rows = [[f"text {'a' * (n % 50)} {n % 50}", "the truth"] for n in range(300)]
+    bench = Bench(store, who, ["A", "B"], rows)
+    embedding = {"provider": "openai", "model": "text-embedding-3-small"}
+    config = {"sources": ["A", "B"], "metric": "cosine_similarity", "embedding": embedding}
+    bench.run(bench.add("Like", "score", **config).operation)
+    assert set(bench.statuses("Like")) == {"completed"}
+    asked = [text for body in server.bodies for text in body["input"]]
+    assert sorted(asked) == sorted({text for row in rows for text in row})
+    assert max(len(body["input"]) for body in server.bodies) == 32
+    prices = [cell.state.request_metrics for cell in bench.cells("Like")]
+    paid = sum(one["price"] for one in prices if one is not None and one["request_count"])
+    assert paid == pytest.approx(len(server.bodies) * 10 * 0.02e-6)
 
 
 @pytest.mark.parametrize(
