@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from storage.engine.schema import events
 from storage.store import Store
-from tests.api.test_datasets import V2, call, from_file, log, make_group, run_all, saved
+from tests.dataset_calls import V2, call, from_file, log, make_group, run_all, saved
 
 CSV = b"question,answer\nWhat is 6 times 7?,42\nAnd 2 times 2?,5\nAnd 1?,1\n"
 LENGTH = {"title": "length", "type": "code", "config": {"code": "return len(data['answer'])"}}
