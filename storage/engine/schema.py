@@ -1,12 +1,15 @@
 """Tables of the catalog: who may call, what exists, which snapshot is current, what work is under way.
 
 Integers named `no` are internal, unique in the installation and never reused; `id` is what clients see.
-The tables of workflows, datasets and their like stand in `registry_schema`.
+The tables of workflows, datasets and their like stand in `registry_schema`, those of recalculations in
+`recalculation_schema`, those of webhooks in `webhook_schema`.
 """
 
 import sqlalchemy as sa
 
+from storage.engine import recalculation_schema as _recalculation_schema  # noqa: F401 - as below
 from storage.engine import registry_schema as _registry_schema  # noqa: F401 - its tables join the metadata
+from storage.engine import webhook_schema as _webhook_schema  # noqa: F401 - as above
 from storage.engine.schema_parts import INTEGER as _NO
 from storage.engine.schema_parts import NEVER_REUSED as _NEVER_REUSED
 from storage.engine.schema_parts import id_column as _id
@@ -324,146 +327,6 @@ operations = sa.Table(
     _time("updated_at"),
     sa.UniqueConstraint("workspace_id", "id"),
     sa.Index("ix_operations_status", "status"),
-    **_NEVER_REUSED,
-)
-
-# What a recalculation is to do and has done, beside its operation.
-recalculations = sa.Table(
-    "recalculations",
-    metadata,
-    sa.Column("operation_no", sa.ForeignKey("operations.no"), primary_key=True),
-    # [Task] as storage/domain/recalculations.py spells them, in order of computation, when it was asked for
-    sa.Column("columns", sa.JSON, nullable=False),
-)
-
-# Tasks as they stand now, where a run has begun them: what one says does not depend on how many there are.
-recalculation_tasks = sa.Table(
-    "recalculation_tasks",
-    metadata,
-    sa.Column("operation_no", sa.ForeignKey("operations.no"), primary_key=True),
-    sa.Column("column_no", _NO, primary_key=True, autoincrement=False),
-    sa.Column("task", sa.JSON, nullable=False),
-)
-
-# Answers that a run must not pay for twice, until their column is committed.
-kept_answers = sa.Table(
-    "kept_answers",
-    metadata,
-    _no(),
-    sa.Column("operation_no", sa.ForeignKey("operations.no"), nullable=False),
-    sa.Column("column_no", _NO, nullable=False),
-    # zlib-compressed JSON: [[row number, input hash, value, error, error message, metrics, cached]]
-    sa.Column("content", sa.LargeBinary, nullable=False),
-    sa.Index("ix_kept_answers_operation", "operation_no", "column_no"),
-    **_NEVER_REUSED,
-)
-
-# Results of model calls by what was asked, for equal computations anywhere in the workspace.
-model_results = sa.Table(
-    "model_results",
-    metadata,
-    _no(),
-    _workspace(),
-    # SHA-256 of the computation
-    sa.Column("key", sa.LargeBinary(32), nullable=False),
-    # the recalculation that paid for it; it may be gone
-    sa.Column("operation_no", _NO, nullable=False),
-    # zlib-compressed JSON: [value, request_metrics]
-    sa.Column("content", sa.LargeBinary, nullable=False),
-    _time("created_at"),
-    sa.UniqueConstraint("workspace_id", "key"),
-    sa.Index("ix_model_results_created_at", "created_at"),
-    **_NEVER_REUSED,
-)
-
-# What turned stale while a recalculation may compute it: its results are outdated then.
-stale_marks = sa.Table(
-    "stale_marks",
-    metadata,
-    _no(),
-    sa.Column("sheet_no", _NO, nullable=False),
-    sa.Column("column_no", _NO, nullable=False),
-    # [row number]; null: all
-    sa.Column("rows", sa.JSON(none_as_null=True)),
-    sa.Index("ix_stale_marks_column", "column_no", "no"),
-    **_NEVER_REUSED,
-)
-
-# What the cells of a column were last found to be computed from, as a whole.
-column_prints = sa.Table(
-    "column_prints",
-    metadata,
-    sa.Column("column_no", sa.ForeignKey("columns.no"), primary_key=True),
-    sa.Column("fingerprint", sa.String(64), nullable=False),
-)
-
-webhooks = sa.Table(
-    "webhooks",
-    metadata,
-    _id(),
-    _workspace(),
-    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
-    sa.Column("url", sa.String(2048), nullable=False),
-    sa.Column("event_types", sa.JSON, nullable=False),
-    # kept as they are, for they sign; emptied when the webhook is deleted
-    sa.Column("secret", sa.String(128), nullable=False),
-    sa.Column("previous_secret", sa.String(128)),
-    _time("previous_secret_until", nullable=True),
-    _time("created_at"),
-    _time("deleted_at", nullable=True),
-    sa.Index("ix_webhooks_workspace", "workspace_id", "id"),
-    **_NEVER_REUSED,
-)
-
-events = sa.Table(
-    "events",
-    metadata,
-    _no(),
-    sa.Column("id", sa.Uuid, nullable=False, unique=True),
-    _workspace(),
-    sa.Column("user_id", sa.ForeignKey("users.id"), nullable=False),
-    sa.Column("event_type", sa.String(64), nullable=False),
-    # what it happened to, such as `prompt:12`: deliveries of one object keep their order
-    sa.Column("object_key", sa.String(128), nullable=False),
-    sa.Column("details", sa.JSON, nullable=False),
-    _time("created_at"),
-    **_NEVER_REUSED,
-)
-
-_UNENDED = sa.text("ended_at IS NULL")
-
-deliveries = sa.Table(
-    "deliveries",
-    metadata,
-    _id(),
-    sa.Column("webhook_id", sa.ForeignKey("webhooks.id"), nullable=False),
-    sa.Column("event_no", sa.ForeignKey("events.no"), nullable=False, index=True),
-    sa.Column("object_key", sa.String(128), nullable=False),
-    sa.Column("status", sa.String(16), nullable=False),
-    sa.Column("redelivery_of", _NO),
-    sa.Column("attempts", sa.Integer, nullable=False),
-    # when to try next; null behind an earlier one of the same object. A claim moves it on by its lease.
-    _time("due_at", nullable=True),
-    _time("give_up_at"),
-    # set while an attempt is under way
-    _time("claimed_at", nullable=True),
-    _time("last_attempt_at", nullable=True),
-    sa.Column("response_status", sa.Integer),
-    # the first 64 KB of the last answer
-    sa.Column("response_body", sa.LargeBinary),
-    sa.Column("error", sa.String(500)),
-    _time("created_at"),
-    _time("ended_at", nullable=True),
-    sa.Index("ix_deliveries_webhook", "webhook_id", "id"),
-    sa.Index("ix_deliveries_due", "due_at", sqlite_where=_UNENDED),
-    sa.Index("ix_deliveries_webhook_due", "webhook_id", "due_at", sqlite_where=_UNENDED),
-    sa.Index(
-        "ix_deliveries_order",
-        "webhook_id",
-        "object_key",
-        "id",
-        sqlite_where=_UNENDED,
-    ),
     **_NEVER_REUSED,
 )
 

@@ -9,7 +9,8 @@ from starlette.testclient import TestClient
 
 from api.app import create_app
 from api.openapi import operations
-from storage.engine.schema import events, sheets, tables
+from storage.engine.schema import sheets, tables
+from storage.engine.webhook_schema import events
 from storage.settings import Settings
 from storage.store import Store
 from tests.conftest import KEY

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from storage.engine.schema import events
+from storage.engine.webhook_schema import events
 from storage.store import Store
 from tests.dataset_calls import V2, call, from_file, log, make_group, run_all, saved
 

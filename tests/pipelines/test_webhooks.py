@@ -11,7 +11,7 @@ from pipelines.defs import webhooks as defs
 from pipelines.resources import StoreResource, process_store
 from storage.domain.keys import Principal
 from storage.domain.webhooks import Attempted
-from storage.engine.schema import deliveries
+from storage.engine.webhook_schema import deliveries
 from storage.events import record_event
 from storage.outbox import claim_due, finish
 from storage.store import Store

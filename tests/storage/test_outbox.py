@@ -19,9 +19,9 @@ from storage.domain.webhooks import (
     Delivery,
     DeliveryStatus,
 )
-from storage.engine.schema import deliveries as delivery_rows
-from storage.engine.schema import events as event_rows
-from storage.engine.schema import webhooks as webhook_rows
+from storage.engine.webhook_schema import deliveries as delivery_rows
+from storage.engine.webhook_schema import events as event_rows
+from storage.engine.webhook_schema import webhooks as webhook_rows
 from storage.events import record_event
 from storage.outbox import claim_due, count_outbox, get_next_due, prune_deliveries, rearm_overdue, release
 from storage.store import Store

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from storage.domain.webhooks import Delivery, Event
 from storage.engine.catalog import Connection, new_no
-from storage.engine.schema import deliveries, events, webhooks
+from storage.engine.webhook_schema import deliveries, events, webhooks
 
 _UNENDED = deliveries.c.ended_at.is_(None)
 _EVENT = (

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from storage.domain.model_results import ModelResult
 from storage.engine.catalog import Connection
-from storage.engine.schema import model_results as table
+from storage.engine.recalculation_schema import model_results as table
 
 # a statement takes only so many parameters
 _MOST_IN = 1_000

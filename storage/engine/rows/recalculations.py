@@ -10,13 +10,13 @@ import sqlalchemy as sa
 from storage.domain.operations import ENDED, RECALCULATE, Operation
 from storage.domain.recalculations import Recalculation, Task, Wanted
 from storage.engine.catalog import Connection
-from storage.engine.schema import (
+from storage.engine.recalculation_schema import (
     column_prints,
     kept_answers,
-    operations,
     recalculation_tasks,
     recalculations,
 )
+from storage.engine.schema import operations
 
 _JOINED = sa.select(operations, recalculations.c.columns.label("tasks")).join(
     recalculations, recalculations.c.operation_no == operations.c.no

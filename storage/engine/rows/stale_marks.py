@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from storage.domain.operations import ENDED, RECALCULATE
 from storage.domain.staleness import Rows
 from storage.engine.catalog import Connection
-from storage.engine.schema import operations, stale_marks
+from storage.engine.recalculation_schema import stale_marks
+from storage.engine.schema import operations
 
 
 def insert_marks(connection: Connection, marked: Mapping[int, tuple[int, Rows]]) -> None:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from storage.domain.webhooks import Secrets, Webhook
 from storage.engine.catalog import Connection, new_no
-from storage.engine.schema import webhooks
+from storage.engine.webhook_schema import webhooks
 
 _SHOWN = (
     webhooks.c.id,

@@ -14,7 +14,7 @@ from pipelines import attempts
 from storage.deliveries import get_delivery
 from storage.domain.keys import Principal
 from storage.domain.webhooks import AT_ONCE, KEPT_BYTES
-from storage.engine.schema import webhooks as webhook_rows
+from storage.engine.webhook_schema import webhooks as webhook_rows
 from storage.store import Store
 from tests.delivering import delivering, happen, shown, subscribe, until_ended, until_tried
 from tests.receiving import Arrival, Receiver, answer, receiving

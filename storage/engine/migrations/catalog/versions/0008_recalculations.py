@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from storage.engine.schema import column_prints, kept_answers, recalculations, stale_marks
+from storage.engine.recalculation_schema import column_prints, kept_answers, recalculations, stale_marks
 
 revision = "0008_recalculations"
 down_revision = "0007_sheet_scores"

@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from storage.engine.schema import model_results
+from storage.engine.recalculation_schema import model_results
 
 revision = "0012_model_results"
 down_revision = "0011_reports"

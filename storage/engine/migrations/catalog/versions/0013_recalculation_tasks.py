@@ -2,7 +2,7 @@
 
 from alembic import op
 
-from storage.engine.schema import recalculation_tasks
+from storage.engine.recalculation_schema import recalculation_tasks
 
 revision = "0013_recalculation_tasks"
 down_revision = "0012_model_results"
