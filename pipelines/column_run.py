@@ -32,9 +32,10 @@ _RESULT_BYTES = 16 << 20
 
 @dataclass(slots=True)
 class Told:
-    """When the client of a run was told of any of its columns last."""
+    """When the client of a run was told of any of its columns last, and how far each was then or is now."""
 
     at: float = 0.0
+    tasks: dict[int, Task] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def compute_column(run: Run, task: Task) -> Ended:
     job = open_job(run.store, run.operation, run.wanted, task)
     if job is None:
         tried = task.completed + task.failed
-        note_task(run.store, run.operation, replace(task, cell_count=tried, state=DONE))
+        _note(run, replace(task, cell_count=tried, state=DONE))
         return Ended()
     kind = run.runners.get(job.column.runner)
     context = RunContext(
@@ -84,16 +85,22 @@ def compute_column(run: Run, task: Task) -> Ended:
         same = replace(
             job.task, cell_count=job.visited, completed=job.visited, cached=job.visited, state=DONE
         )
-        note_task(run.store, run.operation, same)
+        _note(run, same)
         return Ended(ColumnRecord(str(job.column.id), job.column.type, _facts(same)))
     with Gathered(run.store, job, digest) as gathered:
         stopped = _Column(run, job, gathered, kind, started, context, refused).compute()
         gathered.finish()
         done = gathered.task(time.monotonic() - started, done=True, stopped=stopped)
         gathered.commit(done)
+    run.told.tasks[done.column_no] = done
     counts = gathered.counts
     record = ColumnRecord(str(job.column.id), job.column.type, _facts(done), counts.errors, counts.latencies)
     return Ended(record, stopped)
+
+
+def _note(run: Run, task: Task) -> None:
+    note_task(run.store, run.operation, task)
+    run.told.tasks[task.column_no] = task
 
 
 def _facts(task: Task) -> dict[str, int | float | str]:
@@ -250,7 +257,9 @@ class _Column:
         self._told_at = self._run.told.at = time.monotonic()
         task = self._gathered.task(self._told_at - self._started, done=False)
         task = replace(task, completed=task.completed + self._completed, failed=task.failed + self._failed)
-        if not tell(self._run.store, self._run.operation, task):
+        known = self._run.told.tasks
+        known[task.column_no] = task
+        if not tell(self._run.store, self._run.operation, task, known.copy().values()):
             raise ClaimRefused(f"operation {self._run.operation.no} was cancelled or taken over")
 
 

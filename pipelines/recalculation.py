@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 
-from pipelines.column_run import Ended, Run, compute_column
+from pipelines.column_run import Ended, Run, Told, compute_column
 from pipelines.columns.protocol import RunnerKind
 from pipelines.columns.registry import RUNNERS
 from pipelines.columns.wallet import Wallet
@@ -48,7 +48,8 @@ def recalculate(
     operation = claim(store, no, attempt, run_id)
     found = get_recalculation_of(store, operation)
     wallet = Wallet(_budget_left(store, operation, found))
-    run = Run(store, operation, found.wanted, principal_of(store, operation), runners, wallet)
+    told = Told(tasks={task.column_no: task for task in found.tasks})
+    run = Run(store, operation, found.wanted, principal_of(store, operation), runners, wallet, told=told)
     report(f"Recalculating {len(found.tasks)} columns, attempt {attempt}.")
     records: list[ColumnRecord] = []
 

@@ -1,6 +1,6 @@
 """How a recalculation's run tells what it has done, keeps what is dear, and ends."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from storage.domain.keys import Principal
@@ -41,14 +41,10 @@ def principal_of(store: Store, operation: Operation) -> Principal:
     )
 
 
-def tell(store: Store, operation: Operation, task: Task) -> bool:
-    """Keep how far a column is; False when the run no longer owns the operation."""
+def tell(store: Store, operation: Operation, task: Task, tasks: Iterable[Task]) -> bool:
+    """Keep how far a column is, and so all `tasks`; False when the run no longer owns the operation."""
     with store.catalog.transaction() as connection:
-        found = find_recalculation_by_no(connection, operation.no)
-        if found is None:
-            return False
-        tasks = [task if one.column_no == task.column_no else one for one in found.tasks]
-        owned = update_owned(connection, operation, _progress(store, tasks))
+        owned = update_owned(connection, operation, _progress(store, list(tasks)))
         if owned:
             set_task(connection, operation.no, task)
         return owned

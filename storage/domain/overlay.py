@@ -60,10 +60,14 @@ class Patch:
 
     cells: Mapping[int, Mapping[int, Entry]] = field(default_factory=dict)
     restated: Mapping[int, Restated] = field(default_factory=dict)
+    # counted once: a patch may have entries of thousands of columns, and each commit asks
+    _cell_count: int = field(default=-1, init=False, compare=False, repr=False)
 
     @property
     def cell_count(self) -> int:
-        return sum(map(len, self.cells.values()))
+        if self._cell_count < 0:
+            object.__setattr__(self, "_cell_count", sum(map(len, self.cells.values())))
+        return self._cell_count
 
     def __bool__(self) -> bool:
         """Whether it says anything."""

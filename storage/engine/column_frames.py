@@ -27,6 +27,7 @@ _TYPES: dict[Encoding, Any] = {
 _PLAIN = '{"state":{"input_hash":"'
 _HASH_LENGTH = 32
 _STATUS = r'"status":"([a-z]+)"'
+_FEW_ROWS = 100
 _HASH = r'"input_hash":"([0-9a-f]{32})"'
 
 
@@ -59,6 +60,9 @@ def bytes_of(values: Values) -> int:
     """Return about how much memory values take by themselves, whatever they share it with."""
     if values.series.dtype != pl.String:
         return 8 * len(values)
+    if len(values) <= _FEW_ROWS:
+        # an expression of frames costs more than that many rows
+        return 16 * len(values) + sum(len(text) for text in values.series.to_list() if text is not None)
     return 16 * len(values) + int(values.series.str.len_bytes().sum() or 0)
 
 
