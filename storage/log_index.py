@@ -8,9 +8,11 @@ from storage.domain.log_pace import INDEX_PATIENCE_US
 from storage.domain.request_logs import to_us
 from storage.engine.catalog import Connection
 from storage.engine.log_segments import FOLDER
+from storage.engine.log_signs import write_signs
 from storage.engine.log_values import write_values
-from storage.engine.log_words import write_words
+from storage.engine.log_words import gather_words, write_words
 from storage.engine.rows.log_companions import (
+    SIGNS,
     VALUES,
     WORDS,
     Companion,
@@ -66,18 +68,18 @@ def index_logs(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> IndexResu
         tried: set[UUID] = set()
         while (segment := _next(store, from_bytes, tried)) is not None:
             tried.add(segment.id)
-            words, values = make_companions(store, segment)
+            made = make_companions(store, segment)
             with store.logs.transaction() as connection:
                 renew_lease(connection, store, INDEX_LEASE, owner)
                 # one that was compacted away meanwhile has no use for them: they are swept
                 forget_companions(connection, [segment.id], to_us(store.now()))
-                if not insert_companions(connection, [words, values]):
+                if not insert_companions(connection, made):
                     continue
             result = IndexResult(
                 result.segments + 1,
                 result.rows + segment.rows,
-                result.words_bytes + words.bytes,
-                result.values_bytes + values.bytes,
+                result.words_bytes + sum(one.bytes for one in made if one.kind != VALUES),
+                result.values_bytes + sum(one.bytes for one in made if one.kind == VALUES),
             )
     return result
 
@@ -88,8 +90,8 @@ def _next(store: Store, from_bytes: int, tried: Collection[UUID]) -> Segment | N
     return next((segment for segment in lacking if segment.id not in tried), None)
 
 
-def make_companions(store: Store, segment: Segment) -> tuple[Companion, Companion]:
-    """Write the index and the dictionary of a segment; whoever calls names them.
+def make_companions(store: Store, segment: Segment) -> list[Companion]:
+    """Write the index, the dictionary and the signs, if any, of a segment; whoever calls names them.
 
     Raises:
         Unavailable: the disk is full.
@@ -98,12 +100,15 @@ def make_companions(store: Store, segment: Segment) -> tuple[Companion, Companio
     def key(kind: str) -> str:
         return f"{FOLDER}/{segment.workspace_id}/index/{kind}-{segment.id.hex}-{store.new_id().hex}.parquet"
 
-    words, values = key(WORDS), key(VALUES)
-    with store.data.discarding(words, values):
-        return (
-            Companion(segment.id, WORDS, words, write_words(store.data, segment.key, words)),
-            Companion(segment.id, VALUES, values, write_values(store.data, segment.key, values)),
-        )
+    words, values, signs = key(WORDS), key(VALUES), key(SIGNS)
+    with store.data.discarding(words, values, signs):
+        gathered = gather_words(store.data, segment.key)
+        sizes = {words: (WORDS, write_words(store.data, words, gathered.parts))}
+        if gathered.signs:
+            sizes[signs] = (SIGNS, write_signs(store.data, signs, gathered.signs))
+        del gathered
+        sizes[values] = (VALUES, write_values(store.data, segment.key, values))
+    return [Companion(segment.id, kind, name, size) for name, (kind, size) in sizes.items()]
 
 
 def forget_broken_index(store: Store) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.engine.data_root import DataRoot
 from storage.engine.facet_sql import FACET_COLUMNS, FACET_NAMES, with_facets
+from storage.engine.filter_sql import EVERY_LOG, Condition
 from storage.engine.log_reader import LogMoment
 from storage.engine.log_sql import LOG_NAMES, quoted
 from storage.engine.log_tails import Tail
@@ -12,6 +13,8 @@ from storage.engine.lru import Lru
 from storage.engine.rows.log_segments import Segment
 
 TAIL = "log_tail_"
+_LARGE_BYTES = 8_192
+"""So many bytes a log in a file make its logs large: some 40 KB as they were sent."""
 _HAS_FACETS: Lru[str, bool] = Lru(100_000)
 
 
@@ -74,6 +77,37 @@ class LogParts:
             return set(FACET_COLUMNS) <= set(pq.read_schema(self.path(segment)).names)
 
         return _HAS_FACETS.get(segment.key, look)
+
+
+def has_large_logs(segment: Segment) -> bool:
+    return segment.bytes >= _LARGE_BYTES * segment.rows
+
+
+def tested(select: str, condition: str) -> str:
+    """SELECT of the rows of another that meet a condition on texts which may be large.
+
+    DuckDB's filters gather up to 2,048 rows with all that they have looked at, megabytes each. So the test is
+    a column, kept apart from the filter on it by what DuckDB must not evaluate elsewhere.
+    """
+    test = f"CASE WHEN random() >= 0 AND ({condition}) THEN true ELSE false END AS holds_"
+    return f"SELECT * EXCLUDE (holds_) FROM (SELECT *, {test} FROM ({select})) WHERE holds_"  # noqa: S608
+
+
+def cut(select: str, among: Sequence[int] | None) -> str:
+    """Keep the rows of a SELECT between some ids: what stands beside them in a file need not be read."""
+    if among is None:
+        return select
+    return f"SELECT * FROM ({select}) WHERE id BETWEEN {min(among):d} AND {max(among):d}"  # noqa: S608
+
+
+def are_among(ids: Sequence[int] | None) -> Condition:
+    """Test for ids (None: any) by a function that is made no join of: joins gather rows as filters do."""
+    return EVERY_LOG if ids is None else Condition("list_position(?, id) > 0", [list(ids)])
+
+
+def are_not_among(ids: Sequence[int]) -> Condition:
+    """The opposite, by such a function too."""
+    return Condition("coalesce(list_position(?, id), 0) = 0", [list(ids)]) if ids else EVERY_LOG
 
 
 NARROW = tuple(

@@ -5,26 +5,34 @@ comes from, and their narrow columns by id. Dictionaries of values tell which fi
 indexes of words which logs hold a word; files that have neither yet are read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from storage.domain.filters import EVERYTHING, Group
-from storage.domain.log_deletions import NOTHING_GONE
+from storage.domain.filters import EVERYTHING, Group, fields_of
+from storage.domain.log_deletions import Gone
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import EVERY_LOG, SCORES_NOW, Condition, words_condition
 from storage.engine.log_hints import hinted, hints_of
+from storage.engine.log_hits import Companions, WordHits, read_companions
 from storage.engine.log_lake import LIMIT_S, LogLake
-from storage.engine.log_parts import NARROW, TAIL, LogParts
+from storage.engine.log_parts import (
+    NARROW,
+    TAIL,
+    LogParts,
+    are_among,
+    are_not_among,
+    cut,
+    has_large_logs,
+    tested,
+)
 from storage.engine.log_sql import arrow_ids, present, scores_of
 from storage.engine.log_tally import Tally
-from storage.engine.log_words import is_exact, words_query
-from storage.engine.rows.log_companions import VALUES, WORDS, select_companions
+from storage.engine.log_words import is_exact
 from storage.engine.rows.log_segments import SCORES, Segment, select_changed_scores, select_segments
 
 if TYPE_CHECKING:
@@ -40,7 +48,8 @@ SORTS = {
     "status": "status",
 }
 _MANY = 2**31 - 1
-_HITS = "log_word_hits_"
+_MOST_APART = 16
+_TEXTS = frozenset({"input_text", "output_text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +75,10 @@ class Asked:
         return self.of_group.also(self.also)
 
     @property
+    def reads_texts(self) -> bool:
+        return bool(self.words) or not _TEXTS.isdisjoint(fields_of(self.group))
+
+    @property
     def is_everything(self) -> bool:
         return self.condition == EVERY_LOG and not self.words
 
@@ -86,14 +99,6 @@ class Sort:
     def sql(self) -> str:
         direction = "DESC" if self.descending else "ASC"
         return f"id {direction}" if self.by is None else f"{SORTS[self.by]} {direction}, id DESC"
-
-
-@dataclass(frozen=True, slots=True)
-class Companions:
-    """Paths of the indexes of words and dictionaries of values, by the segment that they speak of."""
-
-    words: Mapping[UUID, str]
-    values: Mapping[UUID, str]
 
 
 class LogSearch:
@@ -118,12 +123,14 @@ class LogSearch:
             for one in parts.moment.segments
             if one.last_id > gone.through and (through is None or one.first_id <= through)
         ]
-        self._condition = Condition(present(gone) if gone != NOTHING_GONE else "true").also(
-            asked.condition, EVERY_LOG if through is None else Condition("id <= ?", [through])
+        self._there = Condition(present(replace(gone, through=0)))
+        self._condition = asked.condition.also(
+            Condition(present(Gone(gone.through))),
+            EVERY_LOG if through is None else Condition("id <= ?", [through]),
         )
         self._file_counts: dict[Segment, int] | None = None
         self._tail_count = 0
-        self._found_words = False
+        self._hits = WordHits(connection, companions, self._files, asked.words)
         # of some files, the only logs that may match
         self._few: dict[Segment, tuple[int, ...]] = {}
 
@@ -180,30 +187,44 @@ class LogSearch:
         read = self._condition.also(words_condition(words))
         selects = []
         if others or tail or not (few or indexed):
-            selects.append(self._where(self._parts.over(others, tail=tail), read))
-        if few:
-            ids = [log_id for one in few for log_id in self._few[one]]
-            some = Condition("id IN (SELECT unnest(?))", [ids])
-            selects.append(self._where(self._parts.of_files(few), some.also(read)))
+            selects += self._reading(others, read, tail=tail)
+        looked_at = {one: self._few[one] for one in few}
         if indexed:
-            self._find_words()
-            hit = Condition(f"id IN (SELECT id FROM {_HITS})")  # noqa: S608
             checked = self._condition if is_exact(words) else read
-            selects.append(self._where(self._parts.of_files(indexed), hit.also(checked)))
+            selects.append(self._where(self._parts.of_files(indexed), self._hits.sure().also(checked)))
+            looked_at |= self._hits.maybe(indexed)
+        for some in [[one] for one in looked_at] if len(looked_at) <= _MOST_APART else [list(looked_at)]:
+            ids = [log_id for one in some for log_id in looked_at[one]]
+            selects += self._reading(some, read, tail=False, among=ids)
         sql = " UNION ALL BY NAME ".join(select for select, _ in selects)
         return sql, [value for _, parameters in selects for value in parameters]
 
-    def _where(self, select: str, condition: Condition) -> tuple[str, list[Any]]:
-        return f"SELECT * FROM ({select}) WHERE {condition.sql}", list(condition.parameters)  # noqa: S608
+    def _reading(
+        self,
+        files: Sequence[Segment],
+        condition: Condition,
+        *,
+        tail: bool,
+        among: Sequence[int] | None = None,
+    ) -> list[tuple[str, list[Any]]]:
+        """SELECTs of what meets a condition that may be on texts, of all logs or those `among` some ids."""
+        large = [one for one in files if has_large_logs(one)] if self._asked.reads_texts else []
+        normal = [one for one in files if one not in large]
+        tail_apart = tail and self._asked.reads_texts and self._parts.tail.is_large
+        tail = tail and not tail_apart
+        selects = []
+        if large or tail_apart:
+            select = cut(self._parts.over(large, tail=tail_apart), among)
+            here = are_among(among).also(are_not_among(self._parts.moment.gone.ids), condition)
+            selects.append((tested(select, here.sql), list(here.parameters)))
+        if normal or tail or not selects:
+            named = EVERY_LOG if among is None else Condition("id IN (SELECT unnest(?))", [list(among)])
+            selects.append(self._where(self._parts.over(normal, tail=tail), named.also(condition)))
+        return selects
 
-    def _find_words(self) -> None:
-        if not self._found_words:
-            paths = [
-                self._companions.words[one.id] for one in self._files if one.id in self._companions.words
-            ]
-            query, parameters = words_query(paths, self._asked.words)
-            self._connection.execute(f"CREATE TEMP TABLE {_HITS} AS {query}", parameters)
-            self._found_words = True
+    def _where(self, select: str, condition: Condition) -> tuple[str, list[Any]]:
+        both = self._there.also(condition)
+        return f"SELECT * FROM ({select}) WHERE {both.sql}", list(both.parameters)  # noqa: S608
 
     def _counts(self) -> dict[Segment, int]:
         if self._file_counts is None:
@@ -354,17 +375,7 @@ def open_search(
             connection.register(moment.patches.relation, moment.patches.arrow())
         if asked.scores:
             _show_scores(connection, logs, data, workspace_id)
-        yield LogSearch(connection, lake, parts, _companions(logs, data, workspace_id), asked)
-
-
-def _companions(logs: Catalog, data: DataRoot, workspace_id: int) -> Companions:
-    with logs.read() as connection:
-        found = select_companions(connection, workspace_id)
-
-    def paths(kind: str) -> dict[UUID, str]:
-        return {one.segment_id: str(data.path(one.key)) for one in found if one.kind == kind}
-
-    return Companions(paths(WORDS), paths(VALUES))
+        yield LogSearch(connection, lake, parts, read_companions(logs, data, workspace_id), asked)
 
 
 def _show_scores(

@@ -27,7 +27,10 @@ Row = TypeVar("Row", TailRow, ScoreRow)
 FOLDER = "logs"
 ROW_GROUP_ROWS = 4096
 ROW_GROUP_BYTES = 8_388_608
-"""Of large logs fewer go into a row group: who reads one of them holds its neighbours in memory."""
+"""Of larger logs fewer go into a row group: who reads one of them holds its neighbours in memory."""
+LARGE_ROW_GROUP_BYTES = 1_048_576
+"""Where logs have megabytes, each stands almost alone: several times its bytes are needed to look at it."""
+LARGE_LOG_BYTES = 131_072
 TOLD = "promptlake"
 """The key of a file's own metadata under which it says which ids it stands for, and when it was made."""
 _READ_BYTES = 1_048_576
@@ -55,7 +58,11 @@ def write_log_segments(
             ids = (some[0].id, some[-1].id)
             query = _log_query(connection, [row for row in patches if row.workspace_id == workspace_id])
             segment = write_segment(
-                connection, data, query, blank_segment(new_id(), workspace_id, LOGS, ids, now_us)
+                connection,
+                data,
+                query,
+                blank_segment(new_id(), workspace_id, LOGS, ids, now_us),
+                row_bytes=sum(len(row.body) for row in some) // len(some),
             )
             recorded = [row.created_us for row in some]
             written.append(replace(segment, from_us=min(recorded), to_us=max(recorded)))
@@ -111,10 +118,12 @@ def write_segment(
     blank: Segment,
     *,
     instead_of: tuple[int, int] | None = None,
+    row_bytes: int = 0,
 ) -> Segment:
     """Write what a query answers as the file of a segment; nothing names it yet.
 
     `instead_of`: the first and last id of the files that it replaces; else its own.
+    `row_bytes`: how large a log is.
 
     Raises:
         Unavailable: the disk is full.
@@ -122,9 +131,10 @@ def write_segment(
     with data.writing(blank.key) as path:
         first_id, last_id = instead_of or (blank.first_id, blank.last_id)
         told = json.dumps({"first_id": first_id, "last_id": last_id, "made_us": blank.created_us})
+        group_bytes = ROW_GROUP_BYTES if row_bytes < LARGE_LOG_BYTES else LARGE_ROW_GROUP_BYTES
         options = (
             f"(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP_ROWS}, "
-            f"ROW_GROUP_SIZE_BYTES {ROW_GROUP_BYTES}, "
+            f"ROW_GROUP_SIZE_BYTES {group_bytes}, "
             f"KV_METADATA {{{TOLD}: {quoted(told)}}})"
         )
         copied = connection.execute(f"COPY ({query}) TO {quoted(str(path))} {options}").fetchone()

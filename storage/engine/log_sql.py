@@ -110,7 +110,7 @@ def scores_of(paths: Sequence[str], unflushed: str | None) -> str:
     return latest_scores(" UNION ALL ".join(sources)) if sources else empty(SCORE_COLUMNS)
 
 
-PIECE_BYTES = 8_388_608
+PIECE_BYTES = 2_097_152
 """DuckDB works on a piece of a relation at a time, and takes several times its bytes for what comes of it."""
 
 

@@ -24,6 +24,7 @@ MOST_BYTES = 268_435_456
 """So much is kept for the next question."""
 LIMIT_BYTES = 536_870_912
 _MOST_CHUNKS = 64
+_LARGE_BYTES = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,11 @@ class Tail:
     columns: "pa.Table"
     first_id: int | None
     last_id: int | None
+
+    @property
+    def is_large(self) -> bool:
+        """Say whether its logs are large on average."""
+        return int(self.columns.nbytes) >= _LARGE_BYTES * max(1, len(self.columns))
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """The index of a segment's words: which logs hold which words, a Parquet file sorted by word.
 
 Columns: `word` (folded as `storage.domain.words.fold` does, cut after `MOST_CHARS`), `ids` (of the logs whose
-input or output text holds it, in order). Deleted logs stay in it until the segment is rewritten.
+input or output text holds it, in order). Deleted logs stay in it until the segment is rewritten. Of logs with
+very many words there are signs (`log_signs`) in its place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,26 +13,61 @@ from typing import TYPE_CHECKING, cast
 from storage.domain.words import words_of
 from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import INPUT_TEXT, OUTPUT_TEXT
+from storage.engine.log_signs import signs_of
 from storage.engine.log_sql import duck, quoted
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
 MOST_CHARS = 40
 # Logs may have megabytes: few are fetched at once, and gathered up to a size.
-_FETCHED_ROWS = 128
+_FETCHED_ROWS, _FETCHED_BYTES = 128, 16 * 1_048_576
 _BATCH_ROWS, _BATCH_BYTES = 8_192, 32 * 1_048_576
 _ROW_GROUP_WORDS = 256
 # So many ids are put together at once.
 _MOST_POSTINGS = 2_000_000
+# A log with more words has signs; so has one with few more, once a segment's words are as many as fit.
+_MOST_WORDS, _MOST_OF_MANY = 8_192, 512
+_MOST_OF_SEGMENT = 4_000_000
+_BYTES_A_WORD = 4
 _LAST_CHAR = chr(0x10FFFF)
 _WORDS = r"[\p{L}\p{N}]+"
 
 
-def write_words(data: DataRoot, segment_key: str, key: str) -> int:
-    """Write the index of a segment under a key; return its bytes.
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The words of a segment's logs in parts, and the signs of those with very many."""
 
-    Memory: four bytes a word of a log, and some 200 MB.
+    parts: "Sequence[_Part]"
+    signs: "Sequence[tuple[int, np.ndarray]]"
+
+
+def gather_words(data: DataRoot, segment_key: str) -> Gathered:
+    """Take the words of a segment's logs; memory: four bytes a word of a log, and some 200 MB."""
+    parts: list[_Part] = []
+    signs: list[tuple[int, np.ndarray]] = []
+    held = 0
+    for batch in _texts(data.path(segment_key)):
+        most = _MOST_WORDS if held < _MOST_OF_SEGMENT else _MOST_OF_MANY
+        crowded = _crowded(batch, most)
+        signs += crowded
+        left = batch.filter(~batch["id"].is_in([log_id for log_id, _ in crowded])) if crowded else batch
+        if len(left):
+            parts.append(_postings(left))
+            held += len(parts[-1].postings)
+    return Gathered(parts, signs)
+
+
+def _crowded(logs: "pl.DataFrame", most: int) -> "list[tuple[int, np.ndarray]]":
+    """Signs of the logs that have more than so many words."""
+    long = logs.filter(logs["text"].str.len_bytes() > most * _BYTES_A_WORD)
+    found = ((log_id, set(words_of(text))) for log_id, text in long.iter_rows())
+    return [(log_id, signs_of(words)) for log_id, words in found if len(words) > most]
+
+
+def write_words(data: DataRoot, key: str, parts: "Sequence[_Part]") -> int:
+    """Write the index of what was gathered under a key; return its bytes.
 
     Raises:
         Unavailable: the disk is full.
@@ -39,7 +75,6 @@ def write_words(data: DataRoot, segment_key: str, key: str) -> int:
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
 
-    parts = [_postings(batch) for batch in _texts(data.path(segment_key))]
     schema = pa.schema([("word", pa.large_string()), ("ids", pa.large_list(pa.int64()))])
     with data.writing(key) as path:
         with pq.ParquetWriter(
@@ -67,6 +102,8 @@ def _stretches(parts: Sequence[_Part]) -> Iterator[tuple[str, str]]:
     """Cut all words into stretches of about _MOST_POSTINGS each; yield the first and last word of each."""
     import polars as pl  # noqa: PLC0415
 
+    if not parts:
+        return
     counted = (
         pl.concat(part.postings.select("word", pl.col("ids").list.len().alias("count")) for part in parts)
         .group_by("word")
@@ -99,16 +136,27 @@ def _texts(path: Path) -> "Iterator[pl.DataFrame]":
     import polars as pl  # noqa: PLC0415
 
     query = f"SELECT id, {INPUT_TEXT} || ' ' || {OUTPUT_TEXT} AS text FROM read_parquet({quoted(str(path))})"  # noqa: S608
+    rows = _fetched_rows(path)
     with duck(threads=1) as connection:
         gathered: list[pl.DataFrame] = []
-        for batch in connection.sql(query).to_arrow_reader(_FETCHED_ROWS):
+        for batch in connection.sql(query).to_arrow_reader(rows):
             gathered.append(cast("pl.DataFrame", pl.from_arrow(batch)))
             size = sum(int(one.estimated_size()) for one in gathered)
-            if len(gathered) * _FETCHED_ROWS >= _BATCH_ROWS or size >= _BATCH_BYTES:
+            if len(gathered) * rows >= _BATCH_ROWS or size >= _BATCH_BYTES:
                 yield pl.concat(gathered)
                 gathered = []
         if gathered:
             yield pl.concat(gathered)
+
+
+def _fetched_rows(path: Path) -> int:
+    """How many logs of a file are fetched at once, by its largest."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    told = pq.read_metadata(path)
+    groups = [told.row_group(number) for number in range(told.num_row_groups)]
+    largest = max((one.total_byte_size // max(1, one.num_rows) for one in groups), default=0)
+    return max(1, min(_FETCHED_ROWS, _FETCHED_BYTES // max(1, largest)))
 
 
 def _postings(logs: "pl.DataFrame") -> _Part:

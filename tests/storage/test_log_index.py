@@ -11,17 +11,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.domain.errors import Unavailable
+from storage.domain.keys import Principal
 from storage.domain.transcripts import input_text, messages_of, output_text
 from storage.domain.words import holds_words, query_words
+from storage.engine import log_words
+from storage.engine.filter_sql import Condition
+from storage.engine.log_search import Sort
 from storage.engine.log_sql import duck
 from storage.engine.log_values import FIELDS, holders_query, values_query
 from storage.engine.log_words import MOST_CHARS, is_exact, words_query
-from storage.engine.rows.log_companions import VALUES, WORDS, select_companions
+from storage.engine.rows.log_companions import SIGNS, VALUES, WORDS, select_companions
 from storage.leases import LeaseRefused, held_lease
 from storage.log_compaction import compact_logs
 from storage.log_flush import flush_logs, sweep_log_files
 from storage.log_index import INDEX_LEASE, count_unindexed, forget_broken_index, index_logs
 from storage.log_pace import is_pouring
+from storage.request_search import SearchQuery, searching
 from storage.store import Store
 from tests.logs import add_logs, chat, stored_fields
 
@@ -70,6 +75,78 @@ def test_the_index_finds_what_every_text_holds(
             if holds_words(words, input_text(messages_of(log["input"])) or "", output_text(log["output"]))
         ]
         assert [i for i in found(store, *words) if i in set(ids)] == expected, words
+
+
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    texts=st.lists(st.tuples(_TEXTS, _TEXTS), min_size=1, max_size=12),
+    asked=st.lists(_TEXTS, max_size=8),
+    most=st.integers(0, 6),
+)
+def test_signs_rule_out_no_log_that_holds_the_words(
+    store: Store, who: Principal, texts: list[tuple[str, str]], asked: list[str], most: int
+) -> None:
+    logs = [{"input": chat("user", one), "output": chat("assistant", two)} for one, two in texts]
+    ids = [add_logs(store, 1, **log)[0] for log in logs]
+    flush_logs(store)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_words, "_MOST_WORDS", most)
+        patch.setattr(log_words, "_BYTES_A_WORD", 0)
+        index_logs(store, from_bytes=0)
+    for q in [*asked, *(one[:9] for one, _ in texts), "user"]:
+        words = query_words(q)
+        expected = [
+            log_id
+            for log_id, log in zip(ids, logs, strict=True)
+            if holds_words(words, input_text(messages_of(log["input"])) or "", output_text(log["output"]))
+        ]
+        among = Condition("id IN (SELECT unnest(?))", [ids])
+        with searching(store, who.workspace_id, SearchQuery(words=words), also=among) as search:
+            assert search.count() == len(expected), words
+            assert search.find_ids(Sort(None, descending=False), offset=0, limit=50) == expected, words
+
+
+def test_logs_with_very_many_words_are_found_by_signs_and_looked_at(store: Store, who: Principal) -> None:
+    many = " ".join(f"w{number:05d}x" for number in range(9_000))
+    (crowded,) = add_logs(store, 1, input=chat("user", f"haystack {many}"))
+    (other,) = add_logs(store, 1, input=chat("user", "haystacks w00001 w99999"))
+    indexed(store)
+    assert found(store, "haystack") == [other]
+    assert len(paths(store, SIGNS)) == 1
+    asked = {
+        "haystack": [crowded, other],
+        "hay": [crowded, other],
+        "w00001": [crowded, other],
+        "w00001x haystack": [crowded],
+        "w99999": [other],
+        "needle": [],
+        "w0000100": [],
+    }
+    for q, expected in asked.items():
+        with searching(store, who.workspace_id, SearchQuery(words=query_words(q))) as search:
+            assert search.find_ids(Sort(None, descending=False), offset=0, limit=9) == expected, q
+    assert forget_broken_index(store) == 0
+    Path(paths(store, SIGNS)[0]).unlink()
+    assert forget_broken_index(store) == 1
+    index_logs(store, from_bytes=0)
+    assert len(paths(store, SIGNS)) == 1
+
+
+def test_once_a_segment_has_as_many_words_as_fit_logs_with_few_have_signs(
+    store: Store, who: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_words, "_MOST_OF_SEGMENT", 1_000)
+    monkeypatch.setattr(log_words, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(log_words, "_FETCHED_BYTES", 1)
+    ids = [
+        add_logs(store, 1, input=chat("user", " ".join(f"t{log}n{word}" for word in range(600))))[0]
+        for log in range(4)
+    ]
+    indexed(store)
+    assert found(store, "t0n1", "user") == ids[:1]
+    assert found(store, "t3n1") == []
+    with searching(store, who.workspace_id, SearchQuery(words=("t3n1",))) as search:
+        assert search.find_ids(Sort(), offset=0, limit=9) == ids[3:]
 
 
 def test_a_letter_of_a_newer_unicode_ends_a_word_where_this_interpreter_does_not_know_it(

@@ -13,6 +13,9 @@ from storage.domain.filter_match import Subject, matches, matches_words
 from storage.domain.filters import parse_filter_group
 from storage.domain.keys import Principal
 from storage.domain.words import query_words
+from storage.engine import log_parts, log_tails, log_words
+from storage.engine.lru import Lru
+from storage.log_deletion import delete_log
 from storage.log_flush import flush_logs
 from storage.log_index import index_logs
 from storage.request_search import SearchQuery, find_request_ids, search_requests
@@ -29,7 +32,7 @@ Case = tuple[Store, Principal, dict[int, dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def case(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
-    """Random logs: in two indexed files, one that is not, and the tail."""
+    """Random logs: in an indexed file, one with signs alone, one without, and the tail; some are deleted."""
     home: Path = tmp_path_factory.mktemp("search")
     store = open_store(Settings(home=home, api_key=KEY))
     bootstrap(store)
@@ -42,7 +45,14 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
         if at in {30, 60, 90}:
             flush_logs(store)
             if at != 90:
-                index_logs(store, from_bytes=0)
+                with pytest.MonkeyPatch.context() as patch:
+                    if at == 60:
+                        patch.setattr(log_words, "_MOST_WORDS", 0)
+                        patch.setattr(log_words, "_BYTES_A_WORD", 0)
+                    index_logs(store, from_bytes=0)
+    for log_id in sorted(fields)[5::30]:
+        delete_log(store, known.principal, log_id)
+        del fields[log_id]
     yield store, known.principal, fields
     store.close()
 
@@ -60,11 +70,28 @@ def _drawn(count: int) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(GROUPS, st.none() | TEXTS, st.booleans())
+@given(GROUPS, st.none() | TEXTS, st.booleans(), st.booleans())
 def test_a_search_finds_what_matches_by_rule(
-    case: Case, group: dict[str, Any], q: str | None, oldest_first: bool
+    case: Case, group: dict[str, Any], q: str | None, oldest_first: bool, are_large: bool
 ) -> None:
     store, who, fields = case
+    with pytest.MonkeyPatch.context() as patch:
+        if are_large:
+            patch.setattr(log_parts, "_LARGE_BYTES", 0)
+            patch.setattr(log_tails, "_LARGE_BYTES", 0)
+            # what was counted the other way is not asked
+            patch.setattr(store.lake, "counts", Lru(1_000))
+        _finds_what_matches(store, who, fields, group, q, oldest_first)
+
+
+def _finds_what_matches(
+    store: Store,
+    who: Principal,
+    fields: dict[int, dict[str, Any]],
+    group: dict[str, Any],
+    q: str | None,
+    oldest_first: bool,
+) -> None:
     asked, words = parse_filter_group(group), query_words(q)
     wanted = [
         log_id

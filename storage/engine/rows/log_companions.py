@@ -1,4 +1,4 @@
-"""Rows of what is made from segments: the index of words, the dictionary of values."""
+"""Rows of what is made from segments: the index of words, the dictionary of values, signs of large logs."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,6 +12,9 @@ from storage.engine.rows.log_segments import LOGS, Segment
 
 WORDS, VALUES = "words", "values"
 KINDS = (WORDS, VALUES)
+"""What each segment has."""
+SIGNS = "signs"
+"""What a segment has beside them where some of its logs have very many words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,89 @@
+"""The API's memory stays bounded whatever is asked of logs that have megabytes each."""
+
+import random
+import sys
+from base64 import b64encode
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from storage.log_index import count_unindexed
+from storage.log_pace import waiting_bytes
+from storage.settings import Settings
+from storage.store import open_store
+from tests.logs import chat, exchange
+from tests.stack import KEY, Stack, running, wait_for
+
+LOGS, MEGABYTES = 120, 3
+MOST_BYTES = 600_000_000
+SEARCH, ANALYTICS = "/api/public/v2/requests/search", "/api/public/v2/requests/analytics"
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A service with logs of pictures in files and in the tail."""
+    with running(tmp_path_factory.mktemp("memory")) as stack:
+        stack.wait_ready()
+        _log(stack, LOGS)
+        store = open_store(Settings(home=stack.home))
+        try:
+            wait_for(lambda: not waiting_bytes(store) and not count_unindexed(store), 240, "the indexes")
+        finally:
+            store.close()
+        _log(stack, 8)
+        yield stack
+
+
+def _log(stack: Stack, count: int) -> None:
+    chance = random.Random(count)
+    for number in range(count):
+        picture = b64encode(chance.randbytes(MEGABYTES * 750_000)).decode()
+        body = exchange(input=chat("user", f"picture {number} {picture}"), metadata={"n": str(number)})
+        assert stack.api.post("/log-request", json=body).status_code == 201
+
+
+def _text(operator: str, value: str) -> dict[str, Any]:
+    return {"filters": [{"field": "input_text", "operator": operator, "value": value}]}
+
+
+ASKED: list[tuple[str, dict[str, Any]]] = [
+    (SEARCH, {"q": "picture", "per_page": 100}),
+    (SEARCH, {"q": "pi", "sort_by": "cost", "per_page": 100}),
+    (SEARCH, {"q": "nothing of the kind"}),
+    (SEARCH, {"filter_group": _text("contains", "picture"), "per_page": 100}),
+    (SEARCH, {"filter_group": _text("not_contains", "abcdef"), "page": 2}),
+    (SEARCH, {"filter_group": _text("ends_with", "=")}),
+    (SEARCH, {"filter_group": {"filters": [{"field": "is_json", "operator": "is_true"}]}}),
+    (ANALYTICS, {"q": "picture"}),
+    (ANALYTICS, {"filter_group": _text("starts_with", "[user]: picture")}),
+]
+
+
+def _peak_bytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are told by Linux")
+def test_whatever_is_asked_of_large_logs_the_api_stays_below_600_mb(full: Stack) -> None:
+    newest = full.api.post(SEARCH, json={"per_page": 100}, timeout=120).json()
+    assert newest["total"] == LOGS + 8
+    ids = [item["id"] for item in newest["items"]]
+
+    def ask(number: int) -> None:
+        with httpx2.Client(base_url=full.api.base_url, headers={"X-API-KEY": KEY}, timeout=180) as client:
+            for path, body in [*ASKED[number:], *ASKED[:number]]:
+                answer = client.post(path, json=body)
+                assert answer.status_code in {200, 503}, answer.text
+                one = client.get(f"/api/public/v2/requests/{ids[number * 7]}")
+                assert len(one.content) > MEGABYTES * 1_000_000
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(4)))
+    assert full.api.post(SEARCH, json=ASKED[0][1], timeout=120).json()["total"] == LOGS + 8
+    assert _peak_bytes(full.pids()["api"]) < MOST_BYTES
