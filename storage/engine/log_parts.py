@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.engine.data_root import DataRoot
 from storage.engine.facet_sql import FACET_COLUMNS, FACET_NAMES, with_facets
-from storage.engine.filter_sql import EVERY_LOG, Condition
+from storage.engine.filter_sql import EVERY_LOG, INPUT_TEXT, OUTPUT_TEXT, Condition
 from storage.engine.log_reader import LogMoment
 from storage.engine.log_sql import LOG_NAMES, quoted
 from storage.engine.log_tails import Tail
@@ -13,6 +13,7 @@ from storage.engine.lru import Lru
 from storage.engine.rows.log_segments import Segment
 
 TAIL = "log_tail_"
+_MOST_TEXTS = 6
 _LARGE_BYTES = 8_192
 """So many bytes a log in a file make its logs large: some 40 KB as they were sent."""
 _HAS_FACETS: Lru[str, bool] = Lru(100_000)
@@ -83,14 +84,28 @@ def has_large_logs(segment: Segment) -> bool:
     return segment.bytes >= _LARGE_BYTES * segment.rows
 
 
-def tested(select: str, condition: str) -> str:
+def tested(select: str, condition: Condition) -> str:
     """SELECT of the rows of another that meet a condition on texts which may be large.
 
     DuckDB's filters gather up to 2,048 rows with all that they have looked at, megabytes each. So the test is
     a column, kept apart from the filter on it by what DuckDB must not evaluate elsewhere.
     """
-    test = f"CASE WHEN random() >= 0 AND ({condition}) THEN true ELSE false END AS holds_"
+    select, condition = tell_texts(select, condition)
+    test = f"CASE WHEN random() >= 0 AND ({condition.sql}) THEN true ELSE false END AS holds_"
     return f"SELECT * EXCLUDE (holds_) FROM (SELECT *, {test} FROM ({select})) WHERE holds_"  # noqa: S608
+
+
+def tell_texts(select: str, condition: Condition) -> tuple[str, Condition]:
+    """Have the texts of a log made once where a condition tests them often, not once a test.
+
+    Each test would hold its own for 2,048 logs. What is returned has columns `input_text_`, `output_text_`.
+    """
+    if condition.sql.count(INPUT_TEXT) + condition.sql.count(OUTPUT_TEXT) <= _MOST_TEXTS:
+        return select, condition
+    sql = condition.sql.replace(INPUT_TEXT, "input_text_").replace(OUTPUT_TEXT, "output_text_")
+    texts = ((INPUT_TEXT, "input_text_"), (OUTPUT_TEXT, "output_text_"))
+    columns = ", ".join(f"CASE WHEN random() >= 0 THEN {text} END AS {name}" for text, name in texts)
+    return f"SELECT *, {columns} FROM ({select})", Condition(sql, condition.parameters)  # noqa: S608
 
 
 def cut(select: str, among: Sequence[int] | None) -> str:

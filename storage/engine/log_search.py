@@ -28,6 +28,7 @@ from storage.engine.log_parts import (
     are_not_among,
     cut,
     has_large_logs,
+    tell_texts,
     tested,
 )
 from storage.engine.log_sql import arrow_ids, present, scores_of
@@ -216,14 +217,14 @@ class LogSearch:
         if large or tail_apart:
             select = cut(self._parts.over(large, tail=tail_apart), among)
             here = are_among(among).also(are_not_among(self._parts.moment.gone.ids), condition)
-            selects.append((tested(select, here.sql), list(here.parameters)))
+            selects.append((tested(select, here), list(here.parameters)))
         if normal or tail or not selects:
             named = EVERY_LOG if among is None else Condition("id IN (SELECT unnest(?))", [list(among)])
             selects.append(self._where(self._parts.over(normal, tail=tail), named.also(condition)))
         return selects
 
     def _where(self, select: str, condition: Condition) -> tuple[str, list[Any]]:
-        both = self._there.also(condition)
+        select, both = tell_texts(select, self._there.also(condition))
         return f"SELECT * FROM ({select}) WHERE {both.sql}", list(both.parameters)  # noqa: S608
 
     def _counts(self) -> dict[Segment, int]:

@@ -58,6 +58,8 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     (SEARCH, {"filter_group": _text("not_contains", "abcdef"), "page": 2}),
     (SEARCH, {"filter_group": _text("ends_with", "=")}),
     (SEARCH, {"filter_group": {"filters": [{"field": "is_json", "operator": "is_true"}]}}),
+    (SEARCH, {"filter_group": {"filters": _text("contains", "picture")["filters"] * 100}}),
+    (SEARCH, {"q": " ".join(f"{number}" for number in range(200))}),
     (ANALYTICS, {"q": "picture"}),
     (ANALYTICS, {"filter_group": _text("starts_with", "[user]: picture")}),
 ]

@@ -70,17 +70,19 @@ def _drawn(count: int) -> list[dict[str, Any]]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(GROUPS, st.none() | TEXTS, st.booleans(), st.booleans())
+@given(GROUPS, st.none() | TEXTS, st.booleans(), st.booleans(), st.booleans())
 def test_a_search_finds_what_matches_by_rule(
-    case: Case, group: dict[str, Any], q: str | None, oldest_first: bool, are_large: bool
+    case: Case, group: dict[str, Any], q: str | None, oldest_first: bool, are_large: bool, told_once: bool
 ) -> None:
     store, who, fields = case
     with pytest.MonkeyPatch.context() as patch:
+        if told_once:
+            patch.setattr(log_parts, "_MOST_TEXTS", 0)
         if are_large:
             patch.setattr(log_parts, "_LARGE_BYTES", 0)
             patch.setattr(log_tails, "_LARGE_BYTES", 0)
-            # what was counted the other way is not asked
-            patch.setattr(store.lake, "counts", Lru(1_000))
+        # what was counted in another way is not asked
+        patch.setattr(store.lake, "counts", Lru(1_000))
         _finds_what_matches(store, who, fields, group, q, oldest_first)
 
 
@@ -106,6 +108,16 @@ def _finds_what_matches(
     sort = SearchQuery(asked, words, "cost", not oldest_first)
     by_cost = sorted(wanted, key=lambda log_id: fields[log_id]["price"], reverse=not oldest_first)
     assert find_request_ids(store, who.workspace_id, sort, limit=200) == by_cost
+
+
+@pytest.mark.parametrize("logic", ["AND", "OR"])
+def test_as_many_texts_as_may_be_asked_for_at_once_are_found(case: Case, logic: str) -> None:
+    store, who, fields = case
+    one = {"field": "output_text", "operator": "contains", "value": "a"}
+    texts = [{**one, "value": "a" * (1 + number % 2)} for number in range(100)]
+    asked = parse_filter_group({"logic": logic, "filters": texts})
+    wanted = [log_id for log_id, log in fields.items() if matches(asked, Subject(log_id, log, {}))]
+    assert search_requests(store, who, SearchQuery(asked), page=1, per_page=5).total == len(wanted)
 
 
 @pytest.mark.parametrize("field", FIELDS)
