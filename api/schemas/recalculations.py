@@ -27,9 +27,9 @@ class RecalculateBody(Body):
     row_indices: Annotated[list[WireInt] | None, Field(max_length=MOST_ROWS)] = None
     statuses: list[Visited] | None = None
     force: bool = False
-    budget: Annotated[float | None, Field(ge=0, strict=False, description="Highest price, in dollars.")] = (
-        None
-    )
+    budget: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, description="Highest price, in dollars.")
+    ] = None
     dry_run: bool = False
 
     def asked(self) -> Asked:

@@ -117,6 +117,7 @@ def test_a_dry_run_starts_nothing(client: TestClient, computed: str) -> None:
         ({"row_indices": [-1]}, 422),
         ({"statuses": ["odd"]}, 422),
         ({"budget": -1}, 422),
+        ({"budget": "1"}, 422),
         ({"operation": "other"}, 422),
         ({"force": "yes"}, 422),
         ({"x": 1}, 422),
