@@ -77,7 +77,9 @@ def changed_places(own: ColumnFrame, computed: Computed) -> pl.Series:
     places = pl.Series(list(computed.places), dtype=pl.UInt32)
     old = own.values.series.gather(places)
     new = computed.values
-    if own.values.encoding == new.encoding:
+    if old.null_count() == len(old):
+        differs = new.series.is_not_null()
+    elif own.values.encoding == new.encoding:
         differs = old.ne_missing(new.series)
     else:
         left, right = as_json(Values(own.values.encoding, old)), as_json(new)

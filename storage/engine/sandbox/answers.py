@@ -10,6 +10,7 @@ from storage.domain.results import CellError
 _LONGEST_MESSAGE = 1_000
 _LONGEST_CODE = 64
 _DEEPEST = 200
+_NESTING = {list, dict}
 
 
 class Unreadable(ValueError):
@@ -48,11 +49,11 @@ def _error(failure: Any, count: int) -> tuple[int, CellError]:
 def _drop_unsound(body: bytes, values: list[Any], errors: dict[int, CellError]) -> None:
     """Take out what no reader of the cell could be given: half surrogate pairs, nesting without end."""
     surrogates = b"\\ud" in body or b"\\uD" in body or b"\xed" in body
-    if not surrogates and not {list, dict} & set(map(type, values)):
+    if not surrogates and _NESTING.isdisjoint(map(type, values)):
         return
     for at, value in enumerate(values):
         kind = type(value)
-        if kind in {list, dict} and not _is_shallow(value):
+        if kind in _NESTING and not _is_shallow(value):
             errors[at] = CellError("code_error", f"The value is nested more than {_DEEPEST} deep")
         elif surrogates and kind in {str, list, dict} and not _is_sound(value):
             errors[at] = CellError("code_error", "The text holds half of a surrogate pair")
@@ -62,6 +63,9 @@ def _drop_unsound(body: bytes, values: list[Any], errors: dict[int, CellError]) 
 
 
 def _is_shallow(value: Any) -> bool:
+    # most hold nothing that holds anything
+    if _NESTING.isdisjoint(map(type, value.values() if isinstance(value, Mapping) else value)):
+        return True
     level: list[Any] = [value]
     for _ in range(_DEEPEST):
         inner = [one.values() if isinstance(one, Mapping) else one for one in level]
