@@ -66,7 +66,7 @@ def test_names_of_sql_have_no_case(store: Store, who: Principal) -> None:
     code(bench, "Sql", '"Answer" || upper(wOrD) || word', "SQL")
     assert bench.values("Sql") == ["aCc"]
     for text in ("Answer || answer", "ANSWER"):
-        with pytest.raises(InvalidConfig, match=r"one name in SQL|has no column 'ANSWER'"):
+        with pytest.raises(InvalidConfig, match=r"one name in SQL|there is no column 'ANSWER'"):
             bench.add("Bad", "code", code=text, language="SQL")
 
 
