@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MEMORY = "300MB"
-_MOST_ROWS, _FEWEST_ROWS = 16_384, 16
+_MOST_ROWS, _FEWEST_ROWS = 16_384, 4
 _CHUNK_BYTES, _SCATTERED_BYTES = 8 * 1_048_576, 64 * 1_048_576
 """Of compressed files: so much is sorted at once where the order is that of ids, and where it is another."""
 _FETCHED_ROWS = 16
