@@ -22,7 +22,7 @@ from storage.domain.results import ENGINE_UNAVAILABLE, MISSING_SOURCE, Answers, 
 from storage.operations import ClaimRefused
 from storage.recalculation_commit import Gathered
 from storage.recalculation_jobs import CHUNK_ROWS, Block, Job, blocks, is_unchanged, open_job
-from storage.recalculation_progress import keep_answers, kept_answers, note_task, tell
+from storage.recalculation_progress import KeptAnswers, keep_answers, note_task, tell
 from storage.store import Store
 
 PROGRESS_EVERY_S = 0.5
@@ -142,8 +142,7 @@ class _Column:
         self._started = started
         self._told_at = started
         keeps = kind is not None and kind.keeps
-        kept = kept_answers(run.store, run.operation, job.column.no) if keeps else {}
-        self._kept = {row: (one[0], Kept(*one[1:])) for row, one in kept.items()}
+        self._kept = KeptAnswers(run.store, run.operation, job.column.no) if keeps else None
         self._context, self._refused = context, refused
         self._completed = self._failed = 0  # of the block that is under way
 
@@ -213,13 +212,14 @@ class _Column:
         kind = self._kind
         if kind is None:
             raise ValueError("a runner without a kind")
+        kept = {} if self._kept is None else self._kept.of(block.row_nos)
         computed, stopped = visit(
             self._job,
             block,
             runner,
             self._gathered.digest,
             kind.chunk_rows,
-            kept=self._kept,
+            kept={row: (one[0], Kept(*one[1:])) for row, one in kept.items()},
             told=self._keeping(block) if kind.keeps else None,
         )
         return stopped, self._gathered.add(block, computed)

@@ -12,7 +12,7 @@ from storage.engine.rows.operations import update_owned
 from storage.engine.rows.recalculations import (
     find_recalculation_by_no,
     insert_kept,
-    select_kept,
+    scan_kept,
     select_open_recalculations,
     set_task,
 )
@@ -25,6 +25,8 @@ from storage.store import Store
 BUDGET_MESSAGE = "budget reached"
 Recalled = tuple[str, Any, CellError | None, Mapping[str, Any] | None, bool]
 """Input hash, value, error, metrics, cached."""
+# a statement names no more of them
+_MOST_PIECES = 500
 
 
 def principal_of(store: Store, operation: Operation) -> Principal:
@@ -115,17 +117,48 @@ def keep_answers(
         insert_kept(connection, job.operation.no, job.column.no, kept)
 
 
-def kept_answers(store: Store, operation: Operation, column_no: int) -> dict[int, Recalled]:
-    """Return what earlier attempts of an operation answered for a column, by row number."""
-    with store.catalog.read() as connection:
-        rows = select_kept(connection, operation.no, column_no)
-    return {
-        row_no: (input_hash, value, None if code is None else CellError(code, message), metrics, cached)
-        for row_no, input_hash, value, code, message, metrics, cached in rows
-    }
+class KeptAnswers:
+    """What earlier attempts of an operation answered for a column: read as its rows are visited.
+
+    A piece holds answers to rows that were asked at about one time; which rows these are is remembered.
+    """
+
+    def __init__(self, store: Store, operation: Operation, column_no: int) -> None:
+        self._store, self._operation_no, self._column_no = store, operation.no, column_no
+        with store.catalog.read() as connection:
+            self._pieces = [
+                (no, min(rows), max(rows))
+                for no, answers in scan_kept(connection, operation.no, column_no)
+                if (rows := [answer[0] for answer in answers])
+            ]
+
+    def of(self, row_nos: Sequence[int]) -> dict[int, Recalled]:
+        """Return the last answer of each of these rows that has one, by row number; they are in order."""
+        if not self._pieces or not row_nos:
+            return {}
+        first, last = row_nos[0], row_nos[-1]
+        wanted = [no for no, lowest, highest in self._pieces if lowest <= last and first <= highest]
+        found: dict[int, Recalled] = {}
+        with self._store.catalog.read() as connection:
+            for at in range(0, len(wanted), _MOST_PIECES):
+                some = wanted[at : at + _MOST_PIECES]
+                for _, answers in scan_kept(connection, self._operation_no, self._column_no, some):
+                    found |= {
+                        answer[0]: _recalled(answer) for answer in answers if first <= answer[0] <= last
+                    }
+        return found
+
+
+def _recalled(answer: Sequence[Any]) -> Recalled:
+    _, input_hash, value, code, message, metrics, cached = answer
+    return input_hash, value, None if code is None else CellError(code, message), metrics, cached
 
 
 def kept_price(store: Store, operation: Operation, column_no: int) -> float:
-    """Return what the answers kept for a column did cost."""
-    kept = kept_answers(store, operation, column_no).values()
-    return sum(float((metrics or {}).get("price", 0.0)) for *_, metrics, cached in kept if not cached)
+    """Return what the answers kept for a column did cost: the last one of each row counts."""
+    prices: dict[int, float] = {}
+    with store.catalog.read() as connection:
+        for _, answers in scan_kept(connection, operation.no, column_no):
+            for row_no, *_, metrics, cached in answers:
+                prices[row_no] = 0.0 if cached else float((metrics or {}).get("price", 0.0))
+    return sum(prices.values())

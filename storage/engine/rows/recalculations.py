@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -21,6 +21,8 @@ from storage.engine.schema import operations
 _JOINED = sa.select(operations, recalculations.c.columns.label("tasks")).join(
     recalculations, recalculations.c.operation_no == operations.c.no
 )
+# each holds dozens of answers of models
+_PIECES_AT_ONCE = 100
 
 
 def insert_recalculation(connection: Connection, operation_no: int, tasks: Sequence[Task]) -> None:
@@ -111,13 +113,16 @@ def insert_kept(connection: Connection, operation_no: int, column_no: int, answe
     connection.execute(kept_answers.insert().values(values))
 
 
-def select_kept(connection: Connection, operation_no: int, column_no: int) -> list[list[Any]]:
-    """Return the answers kept for a column of an operation, oldest first."""
+def scan_kept(
+    connection: Connection, operation_no: int, column_no: int, pieces: Sequence[int] | None = None
+) -> Iterator[tuple[int, list[list[Any]]]]:
+    """Yield the pieces in which answers were kept for a column of an operation, oldest first, by number."""
     where = (kept_answers.c.operation_no == operation_no) & (kept_answers.c.column_no == column_no)
-    query = sa.select(kept_answers.c.content).where(where).order_by(kept_answers.c.no)
-    return [
-        one for content in connection.execute(query).scalars() for one in json.loads(zlib.decompress(content))
-    ]
+    if pieces is not None:
+        where &= kept_answers.c.no.in_(pieces)
+    query = sa.select(kept_answers.c.no, kept_answers.c.content).where(where).order_by(kept_answers.c.no)
+    for no, content in connection.execute(query.execution_options(yield_per=_PIECES_AT_ONCE)):
+        yield no, json.loads(zlib.decompress(content))
 
 
 def delete_kept(connection: Connection, operation_no: int, column_no: int) -> None:
