@@ -4,6 +4,7 @@ from uuid import UUID
 
 from pipelines.background import in_background
 from pipelines.work import Outcome
+from storage.partitions import list_new_sheets
 from storage.sheet_upkeep import compact_sheet_of, due_sheets
 from storage.sheet_views import publish_sheet_views, sheet_views_due
 from storage.store import Store
@@ -12,6 +13,12 @@ from storage.store import Store
 def find_due_sheets(store: Store) -> list[str]:
     """What a sensor asks: the ids of the sheets that have much to fold or to join."""
     return [sheet_id for _, sheet_id in due_sheets(store)]
+
+
+def find_new_sheets(store: Store, cursor: str | None) -> tuple[list[str], str]:
+    """What a sensor asks: the ids of sheets made since its cursor, up to 1,000, and the cursor after them."""
+    ids, last_no = list_new_sheets(store, after_no=int(cursor or 0))
+    return ids, str(last_no)
 
 
 def count_due_views(store: Store) -> int:

@@ -59,8 +59,9 @@ def run_operation(
         operations.fail(store, no, attempt, error.message)
         raise
     except Exception as error:
-        _log.exception("operation %s failed", no)
-        operations.fail(store, no, attempt, f"Internal error ({type(error).__name__}) in run {run_id}.")
+        # work that was cancelled, or whose sheet was deleted, is interrupted wherever it stands: no fault
+        if operations.fail(store, no, attempt, f"Internal error ({type(error).__name__}) in run {run_id}."):
+            _log.exception("operation %s failed", no)
         raise
 
 

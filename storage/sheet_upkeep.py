@@ -23,7 +23,7 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What the upkeep of a sheet did; all 0 when there was nothing to do."""
+    """What the upkeep of a sheet did, and the rows and version that it holds; all 0 when it is deleted."""
 
     cells_folded: int = 0
     parts_before: int = 0
@@ -81,7 +81,10 @@ def _compact(store: Store, sheet_no: int, *, everything: bool) -> Compacted:
     planned = plan_rewrites(base.manifest, base.overlay, column_nos, fold=fold)
     rewrites = [piece for one in planned for piece in bounded(store.segments, base, one)]
     if not rewrites:
-        return Compacted()
+        parts = len(base.manifest.parts)
+        return Compacted(
+            parts_before=parts, parts_after=parts, rows=base.manifest.row_count, version=sheet.version_count
+        )
     written: list[ImportedSegment] = []
     try:
         done = [

@@ -21,8 +21,10 @@ from dagster import (
 )
 
 from pipelines import maintenance
-from pipelines.launches import FLUSH_JOB
+from pipelines.launches import DATASET_PARTITIONS, FLUSH_JOB, SHEET_PARTITIONS
 from pipelines.resources import StoreResource
+from storage.partitions import find_gone_groups, find_gone_sheets
+from storage.store import Store
 
 _ENDED = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
 _BATCH = 200
@@ -50,6 +52,23 @@ def delete_old_runs(context: OpExecutionContext, store: StoreResource) -> None:
     context.log.info("%d old runs and %d flushes deleted", old, flushes)
 
 
+@op
+def delete_old_partitions(context: OpExecutionContext, store: StoreResource) -> None:
+    """Delete the partitions of sheets and dataset groups that are gone for good."""
+    gone = delete_partitions(context.instance, store.open())
+    context.log.info("%d partitions deleted", gone)
+
+
+def delete_partitions(instance: DagsterInstance, store: Store) -> int:
+    """Delete the partitions of what nobody can bring back any more; return how many."""
+    gone = 0
+    for name, find_gone in ((SHEET_PARTITIONS, find_gone_sheets), (DATASET_PARTITIONS, find_gone_groups)):
+        for key in find_gone(store, instance.get_dynamic_partitions(name)):
+            instance.delete_dynamic_partition(name, key)
+            gone += 1
+    return gone
+
+
 @asset(
     group_name="upkeep",
     description="What nobody can read any more, removed: states between versions, files, deleted sheets.",
@@ -66,6 +85,7 @@ def swept_store(context: AssetExecutionContext, store: StoreResource) -> Materia
 def retention() -> None:
     """Keep Dagster's storage small."""
     delete_old_runs()
+    delete_old_partitions()
 
 
 sweep = define_asset_job(

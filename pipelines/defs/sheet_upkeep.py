@@ -52,18 +52,21 @@ upkeep_job = define_asset_job(
     job=upkeep_job,
     minimum_interval_seconds=_EVERY_S,
     default_status=DefaultSensorStatus.RUNNING,
-    description="Compacts the sheets whose overlay or small segments have become many.",
+    description="Gives new sheets their partition; compacts those whose overlay or small segments are many.",
 )
-def upkeep_sensor(context: SensorEvaluationContext) -> SensorResult | SkipReason:
-    """Ask for the sheets that are due while no compaction is under way."""
+def upkeep_sensor(context: SensorEvaluationContext) -> SensorResult:
+    """Name the sheets that are new, and ask for those that are due while no compaction is under way."""
     store = process_store()
+    new, cursor = sheet_upkeep.find_new_sheets(store, context.cursor)
     due = sheet_upkeep.find_due_sheets(store)[:_MOST_AT_ONCE]
-    if not due:
-        return SkipReason("No sheet has much to fold or to join.")
-    waits = reason_to_wait(context, store.settings, UPKEEP_JOB, f"{len(due)} sheets are due")
-    if waits is not None:
-        return waits
+    waits: SkipReason | None = SkipReason("No sheet has much to fold or to join.")
+    if due:
+        waits = reason_to_wait(context, store.settings, UPKEEP_JOB, f"{len(due)} sheets are due")
+    # those that are due may be out of clients' sight, or new since the last tick
+    keys = sorted({*new, *due})
     return SensorResult(
-        run_requests=[RunRequest(partition_key=sheet_id) for sheet_id in due],
-        dynamic_partitions_requests=[sheet_partitions.build_add_request(due)],
+        run_requests=[] if waits else [RunRequest(partition_key=sheet_id) for sheet_id in due],
+        skip_reason=waits,
+        cursor=cursor,
+        dynamic_partitions_requests=[sheet_partitions.build_add_request(keys)] if keys else [],
     )

@@ -1,22 +1,30 @@
 """What a data engineer finds in Dagster, and what its sensors decide, on a real instance."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from dagster import DagsterInstance, SkipReason, build_sensor_context
+from dagster import DagsterInstance, SensorResult, SkipReason, build_sensor_context
 
 from pipelines import resources
 from pipelines.definitions import defs
 from pipelines.defs.checks import log_segments_are_whole, sheet_segments_are_whole
 from pipelines.defs.log_index import index_sensor
 from pipelines.defs.log_partitions import compaction_sensor
+from pipelines.defs.maintenance import delete_partitions
 from pipelines.defs.operations import outbox
 from pipelines.defs.request_logs import flush_sensor
 from pipelines.defs.sheet_upkeep import upkeep_sensor
 from pipelines.defs.sheet_views import views_sensor
 from pipelines.defs.webhooks import overdue_webhooks
+from storage.dataset_groups import create_group, delete_group
+from storage.domain.keys import Principal
+from storage.sheets import delete_sheet
 from storage.store import Store
+from storage.tables import create_table
+from tests.importing import imported_sheet
 
 FOUND = """\
 asset dataset_versions [dataset_groups]
@@ -116,9 +124,45 @@ def test_sensors_say_in_words_why_they_do_nothing(instance: DagsterInstance) -> 
         views_sensor,
         overdue_webhooks,
     ):
-        skipped = one(build_sensor_context(instance=instance))
+        answer = one(build_sensor_context(instance=instance))
+        skipped = answer.skip_reason if isinstance(answer, SensorResult) else answer
         assert isinstance(skipped, SkipReason)
         assert skipped.skip_message
+
+
+def test_a_sheet_has_a_partition_from_its_making_until_it_cannot_come_back(
+    instance: DagsterInstance, store: Store, who: Principal
+) -> None:
+    def tick(cursor: str | None) -> SensorResult:
+        answer = upkeep_sensor(build_sensor_context(instance=instance, cursor=cursor))
+        assert isinstance(answer, SensorResult)
+        for request in answer.dynamic_partitions_requests or ():
+            instance.add_dynamic_partitions("sheets", list(request.partition_keys))
+        return answer
+
+    table = create_table(store, who)
+    first = tick(None)
+    one, other = (imported_sheet(store, who, table.id, ["a"], [["x"]]) for _ in range(2))
+    second = tick(first.cursor)
+    assert len(instance.get_dynamic_partitions("sheets")) == 3
+    assert not tick(second.cursor).dynamic_partitions_requests
+    delete_sheet(store, who, table_id=table.id, sheet_id=one.id)
+    assert delete_partitions(instance, store) == 0
+    later = replace(store, now=lambda: store.now() + timedelta(days=8))
+    assert delete_partitions(instance, later) == 1
+    kept = instance.get_dynamic_partitions("sheets")
+    assert str(one.id) not in kept
+    assert str(other.id) in kept
+
+
+def test_a_dataset_group_that_is_deleted_has_no_partition_any_more(
+    instance: DagsterInstance, store: Store, who: Principal
+) -> None:
+    groups = [create_group(store, who, name=name).id for name in ("a", "b")]
+    instance.add_dynamic_partitions("dataset_groups", [*map(str, groups), "by hand"])
+    delete_group(store, who, groups[0])
+    assert delete_partitions(instance, store) == 2
+    assert instance.get_dynamic_partitions("dataset_groups") == [str(groups[1])]
 
 
 def test_checks_of_an_empty_store_pass(instance: DagsterInstance) -> None:

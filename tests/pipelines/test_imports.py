@@ -371,3 +371,23 @@ def test_a_disk_that_is_really_full(tiny_disk: Path, tmp_path: Path) -> None:
     run(store, again.operation)
     assert get_operation(store, again.operation.no).rows_added == 100_000
     store.close()
+
+
+def test_work_that_breaks_is_told_to_client_and_log_unless_it_had_ended(
+    store: Store, who: Principal, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks(store: Store, no: int, attempt: int, run_id: str, report: object) -> Outcome:
+        raise RuntimeError("interrupted")
+
+    for message in (None, "sheet deleted"):
+        operation = start(store, who, b"a\n1\n").operation
+        if message:
+            fail(store, operation.no, operation.attempt, message)
+        caplog.clear()
+        with pytest.raises(RuntimeError):
+            run_operation(
+                {IMPORT_FILE: breaks}, store, operation.no, operation.attempt, "run-1", lambda _: None
+            )
+        assert len(caplog.records) == (0 if message else 1)
+        told = get_operation(store, operation.no).error_message
+        assert told == (message or "Internal error (RuntimeError) in run run-1.")
