@@ -13,7 +13,8 @@ end = threading.Event()
 threading.Thread(target=end.wait, daemon=True).start()
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 tasks = lambda pid: [int(one) for one in os.listdir(f"/proc/{pid}/task")]
-priority = lambda one: os.getpriority(os.PRIO_PROCESS, one)
+began = os.getpriority(os.PRIO_PROCESS, 0)
+priority = lambda one: os.getpriority(os.PRIO_PROCESS, one) - began
 everyone = lambda: [priority(one) for pid in (os.getpid(), child.pid) for one in tasks(pid)]
 with SteppingBack(30) as quick:
     pass
