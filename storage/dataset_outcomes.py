@@ -72,7 +72,9 @@ def fail_draft(connection: Connection, store: Store, operation: Operation, messa
         update_dataset(connection, draft.id, values)
         return
     delete_dataset_row(connection, draft.id)
-    _audit(connection, store, operation, draft, "remove_draft", {"operation_id": operation.id})
+    # of a filter or a copy that failed nothing else tells
+    facts = {"operation_id": operation.id, "error_message": message}
+    _audit(connection, store, operation, draft, "remove_draft", facts)
     if operation.kind == DATASET_FILE:
         details = {"error_message": message}
         _record_event(connection, store, operation, draft, "dataset_version_created_by_file_failed", details)

@@ -4,6 +4,7 @@ from starlette.testclient import TestClient
 
 from storage.store import Store
 from tests.dataset_calls import (
+    V2,
     call,
     listed,
     log,
@@ -57,6 +58,8 @@ def test_a_filter_that_matches_nothing_leaves_no_draft(client: TestClient, store
     call(client, "from-filter-params", group, filter_group={})
     assert [type(end).__name__ for end in run_all(store)] == ["Refused"]
     assert numbers(client, group, status="all") == []
+    removed = client.get(f"{V2}/audit").json()["data"][0]
+    assert (removed["action"], removed["details"]["error_message"]) == ("remove_draft", "No requests matched")
 
 
 def test_datasets_are_found_by_the_prompts_that_their_filters_name(client: TestClient, store: Store) -> None:
