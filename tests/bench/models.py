@@ -50,11 +50,13 @@ def run(bench: Bench) -> None:
     with _server(1.0) as url, _store(bench.folder / "slow", url) as (store, who):
         _column(store, who, 2)
         wall, _ = _column(store, who, count)
+        bare_wall, _ = _bare(url, count)
         ideal = count / _AT_ONCE
         bench.report(
             "model calls of 1 s each, 64 in flight",
             seconds=round(wall, 2),
             ideal_seconds=ideal,
+            yardstick_bare_client_seconds=round(bare_wall, 2),
             target_lost=LOST,
             met=wall <= ideal * (1 + LOST),
         )
