@@ -1,5 +1,6 @@
 """Upkeep of sheets: what its asset and its sensor do."""
 
+from datetime import timedelta
 from uuid import UUID
 
 from pipelines.background import in_background
@@ -26,9 +27,9 @@ def count_due_views(store: Store) -> int:
     return sheet_views_due(store)
 
 
-def run_publication(store: Store, *, everything: bool = False) -> int:
-    """Publish the views of the tables that changed, or of all; return how many."""
-    return in_background(lambda: publish_sheet_views(store, everything=everything))
+def run_publication(store: Store, *, again: timedelta = timedelta(0)) -> int:
+    """Publish the views of the tables that changed, also of those within `again`; return how many."""
+    return in_background(lambda: publish_sheet_views(store, again=again))
 
 
 def run_compaction(store: Store, sheet_id: str) -> Outcome:

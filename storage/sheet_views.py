@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MARKER = "views/tables.published"
 _OLD = timedelta(hours=24)
+AGAIN = timedelta(days=3)
+"""How far back the daily publication looks: by then nobody reads what older files of a table named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,12 @@ def sheet_views_due(store: Store) -> int:
     return changed + count_changed_groups(store, since)
 
 
-def publish_sheet_views(store: Store, *, everything: bool = False) -> int:
+def publish_sheet_views(store: Store, *, again: timedelta = timedelta(0)) -> int:
     """Write the view files of what changed since the last time, tables and dataset groups; return how many.
 
-    A table's file has a schema called as the table with a view for each sheet, and for each saved version
-    of it (`"sheet@3"`). It is replaced as one; a deleted table's is removed.
+    Also of what changed within `again`, and of everything where the files were published in another folder,
+    for they name others by their place. A table's file has a schema called as the table with a view for each
+    sheet, and for each saved version of it (`"sheet@3"`). It is replaced as one, or removed with its table.
 
     Raises:
         Unavailable: the disk is full.
@@ -62,7 +65,7 @@ def publish_sheet_views(store: Store, *, everything: bool = False) -> int:
     from storage.engine.table_views import publish_table_views  # noqa: PLC0415
 
     as_of = store.now()
-    since = datetime.min.replace(tzinfo=UTC) if everything else _published_until(store)
+    since = min(_published_until(store), as_of - again)
     with store.catalog.read() as connection:
         changed = select_changed_tables(connection, since=since)
     named: dict[str, Collection[str]] = {}
@@ -79,7 +82,7 @@ def publish_sheet_views(store: Store, *, everything: bool = False) -> int:
             named[key.removesuffix(".duckdb")] = held
     named |= publish_dataset_views(store, since)
     with store.data.writing(_MARKER) as path:
-        path.write_text(as_of.isoformat())
+        path.write_text(f"{as_of.isoformat()}\n{store.data.path('')}")
     _forget_overlays(store, named)
     return len(named)
 
@@ -90,11 +93,14 @@ def _schema_name(title: str) -> str:
 
 
 def _published_until(store: Store) -> datetime:
+    never = datetime.min.replace(tzinfo=UTC)
     try:
+        moment, _, folder = store.data.path(_MARKER).read_text().partition("\n")
         # a commit may come to light a little after the moment that it is dated with
-        return datetime.fromisoformat(store.data.path(_MARKER).read_text()) - timedelta(seconds=60)
+        until = datetime.fromisoformat(moment) - timedelta(seconds=60)
     except (FileNotFoundError, ValueError):
-        return datetime.min.replace(tzinfo=UTC)
+        return never
+    return until if folder == str(store.data.path("")) else never
 
 
 def _forget_overlays(store: Store, published: Mapping[str, Collection[str]]) -> None:

@@ -1,5 +1,7 @@
 """Sheets as DuckDB views say what readers of the sheet are told, whatever lies in segments and overlays."""
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,9 @@ from storage.rows import list_rows
 from storage.settings import Settings
 from storage.sheet_changes import change_sheet
 from storage.sheet_upkeep import compact_sheet
-from storage.sheet_views import publish_sheet_views, sheet_views_due, view_file_key
+from storage.sheet_views import AGAIN, publish_sheet_views, sheet_views_due, view_file_key
 from storage.sheets import create_blank_sheet
-from storage.store import Store
+from storage.store import Store, opened
 from storage.tables import create_table, delete_table
 from tests.importing import import_rows, imported_sheet, start
 
@@ -190,8 +192,27 @@ def test_a_table_that_duckdb_refuses_does_not_hold_back_the_others(
         create(connection, schema, name, "SELECT no" if "bad" in schema else query)
 
     monkeypatch.setattr(table_views, "create_sheet_view", refuse)
-    publish_sheet_views(store, everything=True)
+    publish_sheet_views(store, again=timedelta(days=1))
     assert not store.data.path(view_file_key("default", bad.id)).exists()
     assert store.data.path(view_file_key("default", good.id)).exists()
     (line,) = [one.getMessage() for one in caplog.records if one.name == "promptlake.views"]
     assert str(bad.id) in line
+
+
+def test_views_of_a_moved_home_are_published_anew_and_others_only_while_they_are_young(
+    store: Store, who: Principal, sheet: Sheet, settings: Settings
+) -> None:
+    publish_sheet_views(store)
+    later = replace(store, now=lambda: store.now() + timedelta(days=4))
+    assert publish_sheet_views(store, again=AGAIN) == 1
+    # what was written within the last minute may have come to light after the publication
+    assert publish_sheet_views(later) == 1
+    assert publish_sheet_views(later, again=AGAIN) == 0
+    rows = shown(store, who, sheet)
+    store.close()
+    moved = settings.root.rename(settings.root.with_name("moved"))
+    with opened(Settings(home=moved)) as there:
+        assert sheet_views_due(there) == 1
+        assert publish_sheet_views(there) == 1
+        path = there.data.path(view_file_key("default", sheet.table_id))
+        assert as_text(asked(path, 'SELECT * FROM t."My Table"."People" ORDER BY row_index')) == rows
