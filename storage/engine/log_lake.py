@@ -1,7 +1,11 @@
 """One DuckDB a process for questions of request logs: bounded memory, few at once, footers of files kept."""
 
+import os
+import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import BoundedSemaphore, Lock, Timer
@@ -22,6 +26,7 @@ AT_ONCE = 2
 MOST_WAITING = 16
 WAIT_S = 30.0
 LIMIT_S = 60.0
+_STEPS_BACK = 5
 _MOST_COUNTS = 200_000
 
 
@@ -82,25 +87,11 @@ class LogLake:
             cursor.close()
 
     def _opened(self) -> "duckdb.DuckDBPyConnection":
-        import duckdb  # noqa: PLC0415
-
         with self._lock:
             if self._root is None:
-                root = duckdb.connect(
-                    config={
-                        "threads": 2,
-                        "memory_limit": MEMORY,
-                        "autoinstall_known_extensions": False,
-                        "autoload_known_extensions": False,
-                        # not the working folder, which may be anybody's
-                        "temp_directory": str(Path(tempfile.gettempdir()) / "promptlake-spill"),
-                    }
-                )
-                root.execute("SET GLOBAL TimeZone = 'UTC'")
-                root.execute("SET GLOBAL parquet_metadata_cache = true")
-                root.execute("SET GLOBAL preserve_insertion_order = false")
-                register_facets(root)
-                self._root = root
+                # the threads that DuckDB starts have the priority of the one that opens it
+                with ThreadPoolExecutor(1, "lake", _step_back) as pool:
+                    self._root = pool.submit(_connect).result()
             return self._root
 
     def close(self) -> None:
@@ -108,6 +99,34 @@ class LogLake:
             if self._root is not None:
                 self._root.close()
                 self._root = None
+
+
+def _connect() -> "duckdb.DuckDBPyConnection":
+    import duckdb  # noqa: PLC0415
+
+    root = duckdb.connect(
+        config={
+            "threads": 2,
+            "memory_limit": MEMORY,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            # not the working folder, which may be anybody's
+            "temp_directory": str(Path(tempfile.gettempdir()) / "promptlake-spill"),
+        }
+    )
+    # the first question starts threads, too
+    root.execute("SET GLOBAL TimeZone = 'UTC'")
+    root.execute("SET GLOBAL parquet_metadata_cache = true")
+    root.execute("SET GLOBAL preserve_insertion_order = false")
+    register_facets(root)
+    return root
+
+
+def _step_back() -> None:
+    """Let logging go first: DuckDB's own threads may, as they never hold the lock of the interpreter."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + _STEPS_BACK)
 
 
 @contextmanager

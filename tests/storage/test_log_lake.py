@@ -1,5 +1,8 @@
 """One DuckDB for all searches of a process: few at once, none without end."""
 
+import os
+import sys
+from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -54,3 +57,19 @@ def test_an_answer_larger_than_memory_and_disk_is_refused_and_the_next_is_given(
     with lake.cursor() as cursor:
         assert cursor.execute("SELECT 1").fetchall() == [(1,)]
     lake.close()
+
+
+def _threads() -> set[int]:
+    return {int(one.name) for one in Path("/proc/self/task").iterdir()}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="priority is counted by thread on Linux alone")
+def test_the_threads_of_a_search_step_back_and_the_one_that_asks_does_not() -> None:
+    own, before = os.getpriority(os.PRIO_PROCESS, 0), _threads()
+    lake = LogLake()
+    with lake.glance() as connection:
+        connection.execute("SELECT sum(i * i) FROM range(100_000) t(i)").fetchall()
+        started = _threads() - before
+        assert {os.getpriority(os.PRIO_PROCESS, one) for one in started} == {own + 5}
+    lake.close()
+    assert os.getpriority(os.PRIO_PROCESS, 0) == own
