@@ -20,10 +20,10 @@ from storage.settings import Settings
 
 
 @contextmanager
-def writing_beside(logs: Catalog) -> Iterator[socket.socket]:
+def writing_beside(logs: Catalog, *, flush_bytes: int) -> Iterator[socket.socket]:
     """Write the tail from a thread of this process, for a service of one process; yield the socket to it."""
     ours, theirs = socket.socketpair()
-    writer = LogWriter(logs, None, [theirs])
+    writer = LogWriter(logs, None, [theirs], flush_bytes=flush_bytes)
     thread = threading.Thread(target=writer.run, name="log-writer", daemon=True)
     thread.start()
     try:
@@ -38,7 +38,7 @@ def serve(settings: Settings, listener: socket.socket) -> None:
     """Write for all who connect until SIGTERM, then (for some seconds) until the last has gone."""
     listener.setblocking(False)
     with closing(Catalog(settings.log_database)) as logs:
-        writer = LogWriter(logs, listener)
+        writer = LogWriter(logs, listener, flush_bytes=settings.flush_bytes)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: writer.stop())
         gc.freeze()

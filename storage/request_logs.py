@@ -69,7 +69,7 @@ async def opened_log_desk(store: Store, on_much: Callable[[], None] | None = Non
         if settings.log_writer == "remote":
             connect: Callable[[], socket] = partial(connect_unix, settings.log_socket)
         else:
-            connect = stack.enter_context(writing_beside(store.logs)).dup
+            connect = stack.enter_context(writing_beside(store.logs, flush_bytes=settings.flush_bytes)).dup
         sender = LogSender(connect, on_much=on_much, much_bytes=look_bytes(settings))
         try:
             yield LogDesk(store, sender, PromptLinks(store))

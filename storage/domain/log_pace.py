@@ -14,6 +14,9 @@ INDEX_PATIENCE_US = 2 * MERGE_PATIENCE_US
 AHEAD_US = 3_000_000
 """So long a run may take to begin while the machine is busy."""
 FLUSH_STEPS_BACK = 5
+MOST_HELD_BACK_S = 0.01
+FORSAKEN = 2.0
+"""A tail of so many times the size that it should have: nobody flushes it, or not in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,16 @@ def flush_steps_back(waiting_bytes: int, flush_bytes: int) -> int:
     Far behind, it would hardly get a turn where all cores are busy, and the tail would grow.
     """
     return FLUSH_STEPS_BACK if waiting_bytes < flush_bytes // 2 else 0
+
+
+def held_back_s(waiting_bytes: int, flush_bytes: int) -> float:
+    """For how long the next group of logs is gathered while a flush catches up: 0 until the tail is 3/4 full.
+
+    Groups become larger and cost less, and the flush gets the time. Where none keeps pace at all it would
+    help nobody.
+    """
+    full = waiting_bytes / flush_bytes
+    return 0.0 if full > FORSAKEN else MOST_HELD_BACK_S * min(1.0, max(0.0, 4 * full - 3))
 
 
 def logs_pour_in(files: Iterable[Arrived], now_us: int) -> bool:

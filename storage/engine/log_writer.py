@@ -13,10 +13,11 @@ from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field
 
 from storage.domain.errors import Unavailable
+from storage.domain.log_pace import held_back_s
 from storage.engine.catalog import Catalog, Connection
 from storage.engine.checkpoints import Checkpointer
 from storage.engine.log_wire import Result, Submissions, pack_outcome
-from storage.engine.rows.log_segments import last_tail_id, trim_tail
+from storage.engine.rows.log_segments import last_tail_id, trim_tail, waiting_tail_bytes
 from storage.engine.rows.log_tail import Submission, append_group
 
 log = logging.getLogger("promptlake.logs")
@@ -46,9 +47,15 @@ class LogWriter:
     """Writes for `callers` and all who connect to `listener`, until told to stop and the last has gone."""
 
     def __init__(
-        self, logs: Catalog, listener: socket.socket | None, callers: Sequence[socket.socket] = ()
+        self,
+        logs: Catalog,
+        listener: socket.socket | None,
+        callers: Sequence[socket.socket] = (),
+        *,
+        flush_bytes: int,
     ) -> None:
         self._tail = _Tail(logs)
+        self._flush_bytes = flush_bytes
         self._listener = listener
         self._callers = 0
         self._stop_by: float | None = None
@@ -72,6 +79,7 @@ class LogWriter:
                 group = self._gather()
                 if group:
                     _answer(group, self._tail.write([submission for _, _, submission in group]), self._drop)
+                    self._let_flush_catch_up()
                 elif self._tail.holds_rows:
                     self._tail.trim()
         finally:
@@ -79,6 +87,11 @@ class LogWriter:
             self._selector.close()
             self._wake.close()
             self._woken.close()
+
+    def _let_flush_catch_up(self) -> None:
+        pause_s = held_back_s(self._tail.waiting_bytes, self._flush_bytes)
+        if pause_s:
+            time.sleep(pause_s)
 
     def _ended(self) -> bool:
         return self._stop_by is not None and (not self._callers or time.monotonic() > self._stop_by)
@@ -150,6 +163,8 @@ class _Tail:
         self._trimmed_at = 0.0
         # what an earlier process left is looked for, too
         self.holds_rows = True
+        # as of the last time that rows were trimmed
+        self.waiting_bytes = 0
 
     def write(self, group: Sequence[Submission]) -> Sequence[Result]:
         """Commit a group; return what became of each, which is durable."""
@@ -158,6 +173,7 @@ class _Tail:
                 outcomes = append_group(connection, group)
                 if time.monotonic() - self._trimmed_at > _TRIM_APART_S:
                     trim_tail(connection, _TRIM_ROWS)
+                    self.waiting_bytes = waiting_tail_bytes(connection)
                     self._trimmed_at = time.monotonic()
         except Exception as error:  # noqa: BLE001 - callers hear that nothing was logged, the writer lives on
             log.error("%d submissions were refused: %s", len(group), self._give_up(error))  # noqa: TRY400

@@ -1,11 +1,15 @@
 """A burst is told by how many logs came in the last seconds, however they are spread over files."""
 
+import pytest
+
 from storage.domain.log_pace import (
     FLUSH_STEPS_BACK,
+    MOST_HELD_BACK_S,
     POURING_ROWS_S,
     WINDOW_US,
     Arrived,
     flush_steps_back,
+    held_back_s,
     logs_pour_in,
     needs_flush,
 )
@@ -37,3 +41,10 @@ def test_a_flush_is_needed_when_much_waits_or_will_soon() -> None:
 def test_a_flush_lets_others_go_first_as_long_as_it_keeps_pace() -> None:
     assert flush_steps_back(3_999, 8_000) == FLUSH_STEPS_BACK
     assert flush_steps_back(4_000, 8_000) == 0
+
+
+def test_callers_wait_for_a_flush_that_falls_behind_and_for_none_that_does_not_come() -> None:
+    assert held_back_s(6_000, 8_000) == 0
+    assert held_back_s(7_000, 8_000) == pytest.approx(MOST_HELD_BACK_S / 2)
+    assert held_back_s(8_000, 8_000) == held_back_s(16_000, 8_000) == MOST_HELD_BACK_S
+    assert held_back_s(16_001, 8_000) == 0

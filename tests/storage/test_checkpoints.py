@@ -24,7 +24,7 @@ def write_until_begun_anew(store: Store, most: int) -> int:
     """Write logs without a pause, at most `most` of them; the number written."""
 
     async def append() -> int:
-        with writing_beside(store.logs) as connection:
+        with writing_beside(store.logs, flush_bytes=store.settings.flush_bytes) as connection:
             sender = LogSender(connection.dup)
             log = Submission((Entry(1, 1, b"x" * 10_000),))
             await sender.append(log)

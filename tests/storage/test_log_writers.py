@@ -5,6 +5,7 @@ import random
 import socket
 import sqlite3
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from sqlalchemy.exc import OperationalError
 
 from storage.domain.errors import Conflict, Unavailable
+from storage.domain.log_pace import MOST_HELD_BACK_S
 from storage.domain.request_logs import Score, to_us
 from storage.engine import log_writer
 from storage.engine.log_body import encode_body
@@ -52,7 +54,7 @@ def stored_ids(store: Store) -> list[int]:
 
 def with_sender(store: Store, work: Callable[[LogSender], Awaitable[None]], **limits: Any) -> None:
     async def run() -> None:
-        with writing_beside(store.logs) as connection:
+        with writing_beside(store.logs, flush_bytes=store.settings.flush_bytes) as connection:
             sender = LogSender(connection.dup, **limits)
             try:
                 await work(sender)
@@ -65,7 +67,7 @@ def with_sender(store: Store, work: Callable[[LogSender], Awaitable[None]], **li
 @contextmanager
 def writing(store: Store, listener: socket.socket) -> Iterator[None]:
     """Write for all who connect to a listener, as the process of its own does."""
-    writer = LogWriter(store.logs, listener)
+    writer = LogWriter(store.logs, listener, flush_bytes=store.settings.flush_bytes)
     thread = threading.Thread(target=writer.run)
     thread.start()
     try:
@@ -111,6 +113,23 @@ def test_many_at_once_share_commits_and_each_gets_its_own_id(
     with_sender(store, work)
     assert stored_ids(store) == list(range(1, 301))
     assert len(groups) < 30
+
+
+def test_callers_are_held_back_while_the_tail_is_full(store: Store) -> None:
+    log = entry(store)
+    full = replace(store, settings=replace(store.settings, flush_bytes=40 * log.size))
+
+    async def work(sender: LogSender) -> None:
+        await asyncio.gather(*(sender.append(log) for _ in range(40)))
+        # what waits is looked at now and then
+        await asyncio.sleep(0.05)
+        started = time.monotonic()
+        for _ in range(10):
+            await sender.append(log)
+        # each but the first waits for what came before it
+        assert time.monotonic() - started >= 9 * MOST_HELD_BACK_S
+
+    with_sender(full, work)
 
 
 def test_no_answer_comes_before_its_groups_commit(store: Store) -> None:

@@ -149,6 +149,14 @@ def read_tail_state(connection: Connection) -> TailState:
     return TailState(waiting, min(oldest, default=None), bool(select_views_behind(connection)))
 
 
+_WAITING_BYTES = sa.select(log_state.c.appended_bytes - log_state.c.flushed_bytes)
+
+
+def waiting_tail_bytes(connection: Connection) -> int:
+    """Bytes of the logs that wait to be flushed."""
+    return connection.execute(_WAITING_BYTES).scalar() or 0
+
+
 def flushed_through(connection: Connection) -> int:
     return int(connection.execute(sa.select(_FLUSHED)).scalar_one())
 
