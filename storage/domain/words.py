@@ -5,7 +5,7 @@ from functools import cache
 
 from storage.domain.errors import Invalid, Problem
 
-MOST_QUERY_CHARS = 1_000
+MOST_QUERY_CHARS, MOST_QUERY_WORDS = 1_000, 32
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -48,16 +48,19 @@ def query_words(q: str | None, loc: tuple[str, ...] = ("body", "q")) -> tuple[st
     A word that begins another one is left out: whatever holds the longer holds it too.
 
     Raises:
-        Invalid: the query is too long.
+        Invalid: the query is too long, or has too many words.
     """
     if q is None:
         return ()
     if len(q) > MOST_QUERY_CHARS:
         raise Invalid(Problem(loc, f"must have at most {MOST_QUERY_CHARS} characters", "string_too_long"))
     distinct = list(dict.fromkeys(words_of(q)))
-    return tuple(
+    longest = tuple(
         word for word in distinct if not any(other != word and other.startswith(word) for other in distinct)
     )
+    if len(longest) > MOST_QUERY_WORDS:
+        raise Invalid(Problem(loc, f"must have at most {MOST_QUERY_WORDS} different words", "too_long"))
+    return longest
 
 
 def holds_words(words: tuple[str, ...], *texts: str) -> bool:

@@ -46,7 +46,7 @@ class LogParts:
 
     def of_tail(self) -> str:
         """SELECT over the tail."""
-        select = f"SELECT *, NULL AS file_ FROM {TAIL}"  # noqa: S608
+        select = f"SELECT *, CAST(NULL AS VARCHAR) AS file_ FROM {TAIL}"  # noqa: S608
         if self._facets:
             select = with_facets(select)
         if self.tail.first_id is None or self.tail.last_id is None:
@@ -131,3 +131,5 @@ NARROW = tuple(
     if column.name not in {"parameters", "prompt_input_variables", "input", "output"}
 )
 """Columns that a list of logs shows; the others come by id."""
+WIDE = ("input", "output", "parameters", "input_text_", "output_text_")
+"""Columns that may hold megabytes, and that nobody asks for once they were tested."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
+from itertools import count as count_up
 from typing import TYPE_CHECKING, Any
 
 from storage.domain.filters import EVERYTHING, Group, fields_of
@@ -23,6 +24,7 @@ from storage.engine.log_lake import LIMIT_S, LogLake
 from storage.engine.log_parts import (
     NARROW,
     TAIL,
+    WIDE,
     LogParts,
     are_among,
     are_not_among,
@@ -134,6 +136,7 @@ class LogSearch:
         self._hits = WordHits(connection, companions, self._files, asked.words)
         # of some files, the only logs that may match
         self._few: dict[Segment, tuple[int, ...]] = {}
+        self._gatherings = count_up()
 
     @property
     def last_id(self) -> int:
@@ -217,11 +220,18 @@ class LogSearch:
         if large or tail_apart:
             select = cut(self._parts.over(large, tail=tail_apart), among)
             here = are_among(among).also(are_not_among(self._parts.moment.gone.ids), condition)
-            selects.append((tested(select, here), list(here.parameters)))
+            selects.append(self._gathered(tested(select, here), here.parameters))
         if normal or tail or not selects:
             named = EVERY_LOG if among is None else Condition("id IN (SELECT unnest(?))", [list(among)])
             selects.append(self._where(self._parts.over(normal, tail=tail), named.also(condition)))
         return selects
+
+    def _gathered(self, select: str, parameters: Sequence[Any]) -> tuple[str, list[Any]]:
+        """Look at large logs now, and keep what is narrow: parts looked at together hold megabytes each."""
+        name = f"large_matches_{next(self._gatherings)}_"
+        narrow = f"SELECT COLUMNS(lambda c: NOT list_contains({list(WIDE)}, c)) FROM ({select})"  # noqa: S608
+        self._connection.execute(f"CREATE TEMP TABLE {name} AS {narrow}", list(parameters))
+        return f"SELECT * FROM {name}", []  # noqa: S608
 
     def _where(self, select: str, condition: Condition) -> tuple[str, list[Any]]:
         select, both = tell_texts(select, self._there.also(condition))

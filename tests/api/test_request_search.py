@@ -183,6 +183,7 @@ def test_a_wrong_filter_is_named_by_its_path_and_never_a_failure_of_ours(client:
         ({"page": 2**63}, ["body", "page"]),
         ({"per_page": 101}, ["body", "per_page"]),
         ({"q": "x" * 1_001}, ["body", "q"]),
+        ({"q": " ".join(str(number) for number in range(100, 133))}, ["body", "q"]),
         ({"q": 7}, ["body", "q"]),
         ({"colour": 1}, ["body", "colour"]),
     ]:

@@ -59,7 +59,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
     (SEARCH, {"filter_group": _text("ends_with", "=")}),
     (SEARCH, {"filter_group": {"filters": [{"field": "is_json", "operator": "is_true"}]}}),
     (SEARCH, {"filter_group": {"filters": _text("contains", "picture")["filters"] * 100}}),
-    (SEARCH, {"q": " ".join(f"{number}" for number in range(200))}),
+    (SEARCH, {"q": " ".join(f"{number}" for number in range(100, 132))}),
     (ANALYTICS, {"q": "picture"}),
     (ANALYTICS, {"filter_group": _text("starts_with", "[user]: picture")}),
 ]
@@ -76,6 +76,8 @@ def test_whatever_is_asked_of_large_logs_the_api_stays_below_600_mb(full: Stack)
     newest = full.api.post(SEARCH, json={"per_page": 100}, timeout=120).json()
     assert newest["total"] == LOGS + 8
     ids = [item["id"] for item in newest["items"]]
+    for path, body in ASKED:
+        assert full.api.post(path, json=body, timeout=120).status_code == 200
 
     def ask(number: int) -> None:
         with httpx2.Client(base_url=full.api.base_url, headers={"X-API-KEY": KEY}, timeout=180) as client:
@@ -83,9 +85,12 @@ def test_whatever_is_asked_of_large_logs_the_api_stays_below_600_mb(full: Stack)
                 answer = client.post(path, json=body)
                 assert answer.status_code in {200, 503}, answer.text
                 one = client.get(f"/api/public/v2/requests/{ids[number * 7]}")
-                assert len(one.content) > MEGABYTES * 1_000_000
+                # where searches hold all there is, a read is asked to come again
+                assert one.status_code == 503 or len(one.content) > MEGABYTES * 1_000_000, one.text[:200]
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, range(4)))
     assert full.api.post(SEARCH, json=ASKED[0][1], timeout=120).json()["total"] == LOGS + 8
+    one = full.api.get(f"/api/public/v2/requests/{ids[0]}", timeout=60)
+    assert len(one.content) > MEGABYTES * 1_000_000
     assert _peak_bytes(full.pids()["api"]) < MOST_BYTES

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from typing import Any
 from uuid import UUID
 
@@ -71,6 +70,11 @@ def wide_sheet(store: Store, who: Principal, rows: int, cell_bytes: int) -> Shee
     return commit_import(store, claimed, Imported(("one", "two"), rows, tuple(sink.segments)))
 
 
+def peak_mb() -> int:
+    """The most memory that this program held: what the system counts by process holds its parent's, too."""
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) * 1024 // _MB
+
+
 def peaks(home: str, table_id: str, sheet_id: str, sheet_no: int) -> None:
     """Compute each column in this process, and print the peak of its memory after each as JSON."""
     found = {}
@@ -83,12 +87,12 @@ def peaks(home: str, table_id: str, sheet_id: str, sheet_no: int) -> None:
             sheet.run(operation)
             done = sheet.poll(operation)
             assert (done.operation.status, done.failed_count) == ("completed", 0), (title, done)
-            found[title] = round(getrusage(RUSAGE_SELF).ru_maxrss * 1024 / _MB)
+            found[title] = peak_mb()
         # nothing is computed, all is read and hashed
         store_nothing_known(store, sheet)
         same = sheet.recalculate(statuses=())
         assert same.cached_count == same.cell_count
-        found["found unchanged"] = round(getrusage(RUSAGE_SELF).ru_maxrss * 1024 / _MB)
+        found["found unchanged"] = peak_mb()
     print(json.dumps(found))
 
 

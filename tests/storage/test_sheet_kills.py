@@ -56,7 +56,7 @@ STEPS = [
     ("drop", "column_changes", "record_audit"),
     ("restore", "restores", "commit_again"),
     ("restore", "restores", "restore_columns"),
-    ("restore", "restores", "mark_gone"),
+    ("restore", "restores", "mark_restored"),
     ("restore", "restores", "update_sheet"),
     ("restore", "restores", "add_version"),
     ("restore", "restores", "record_audit"),
