@@ -3,14 +3,18 @@
 import logging
 import sqlite3
 import threading
+import time
 from contextlib import closing
 
 log = logging.getLogger("promptlake.logs")
 
 # So much is written between two checkpoints.
 _EVERY_BYTES = 16_777_216
-# Beyond so many pages the log is begun anew: that holds the writer up, but only for what is left by then.
+# Beyond so many pages the log is begun anew. That holds the writer up until the last reader has left it: it is
+# given up after some milliseconds and tried again, and waits as long as it takes only beyond many more.
 _MOST_PAGES = 8_192
+_FAR_TOO_MANY_PAGES = 16 * _MOST_PAGES
+_TRIES, _TRY_MS, _REST_S = 20, 5, 0.02
 
 
 class Checkpointer:
@@ -51,5 +55,17 @@ class Checkpointer:
 
 def _checkpoint(connection: sqlite3.Connection) -> None:
     _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-    if pages > _MOST_PAGES:
-        connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+    if pages > _FAR_TOO_MANY_PAGES:
+        _begin_anew(connection)
+    elif pages > _MOST_PAGES:
+        connection.execute(f"PRAGMA busy_timeout={_TRY_MS:d}")
+        for _ in range(_TRIES):
+            if _begin_anew(connection):
+                break
+            time.sleep(_REST_S)
+
+
+def _begin_anew(connection: sqlite3.Connection) -> bool:
+    """Say whether it was possible: no writer and no reader was in the way."""
+    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+    return not busy

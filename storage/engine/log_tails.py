@@ -1,20 +1,20 @@
 """The unflushed logs of a workspace as columns: each is spread once a process, not once a question."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
 from storage.domain.errors import Unavailable
-from storage.engine.catalog import Catalog
+from storage.engine.catalog import Catalog, Connection
 from storage.engine.log_patches import Patches
 from storage.engine.log_reader import LogMoment
-from storage.engine.log_sql import PIECE_BYTES, arrow_tail, in_pieces, spread
+from storage.engine.log_sql import PIECE_BYTES, arrow_tail, spread
 from storage.engine.rows.log_deletions import select_gone
 from storage.engine.rows.log_patches import select_patches
 from storage.engine.rows.log_segments import LOGS, flushed_through, select_segments
-from storage.engine.rows.log_tail import TailRow, iterate_tail_of
+from storage.engine.rows.log_tail import TailRow, select_tail_piece
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MOST_BYTES = 268_435_456
 """So much is kept for the next question."""
 LIMIT_BYTES = 536_870_912
+_READ_BYTES = 8 * 1_048_576
+"""So much is read at once."""
 _MOST_CHUNKS = 64
 _LARGE_BYTES = 32_768
 
@@ -62,21 +64,7 @@ class Tails:
         with self._lock:
             kept = self._kept.setdefault(workspace_id, _Kept())
         with kept.lock:
-            with logs.read() as reading:
-                flushed = flushed_through(reading)
-                moment = LogMoment(
-                    select_segments(reading, workspace_id=workspace_id, kind=LOGS),
-                    [],
-                    Patches.of(select_patches(reading, workspace_id)),
-                    select_gone(reading, workspace_id),
-                )
-                columns = _unflushed(kept.columns, flushed)
-                held_bytes = 0 if columns is None else columns.nbytes
-                with closing(iterate_tail_of(reading, workspace_id, after=kept.through)) as fresh:
-                    made = list(_spread(connection, fresh, held_bytes))
-            if columns is None and not made:
-                made = [_made(connection, [])]
-            columns = _joined([columns, *made] if columns is not None else made)
+            moment, columns = _read(connection, logs, workspace_id, kept)
             if len(columns):
                 kept.through = max(kept.through, columns["id"][-1].as_py())
             kept.columns = columns
@@ -88,31 +76,48 @@ class Tails:
         return moment, Tail(columns, ids[0].as_py(), ids[-1].as_py())
 
 
-def _unflushed(columns: "pa.Table | None", flushed: int) -> "pa.Table | None":
-    """Leave out what is in files by now: it stands at the beginning."""
-    if columns is None or not len(columns) or columns["id"][0].as_py() > flushed:
-        return columns
-    low, high = 0, len(columns)
-    while low < high:
-        middle = (low + high) // 2
-        if columns["id"][middle].as_py() > flushed:
-            high = middle
-        else:
-            low = middle + 1
-    # a copy: a slice would keep all of it in memory
-    return _copied(columns.slice(low))
+def _read(
+    connection: "duckdb.DuckDBPyConnection", logs: Catalog, workspace_id: int, kept: _Kept
+) -> "tuple[LogMoment, pa.Table]":
+    """Add what is new to the columns that are kept, and leave out what is in files by now.
 
-
-def _spread(
-    connection: "duckdb.DuckDBPyConnection", rows: Iterable[TailRow], held_bytes: int
-) -> Iterator["pa.Table"]:
-    """Spread rows piece by piece, so that no more than a piece is held twice."""
-    for piece in in_pieces(rows):
-        made = _made(connection, piece)
-        held_bytes += made.nbytes
-        if held_bytes > LIMIT_BYTES:
+    Rows are read some at a time, and spread when the read has ended: while one is open, the write-ahead log
+    cannot begin anew. The last read is the moment; what was read before and is in files by then is left out.
+    """
+    through = kept.through
+    parts = [_made(connection, [])] if kept.columns is None else [kept.columns]
+    while True:
+        with logs.read() as reading:
+            rows, is_all = select_tail_piece(reading, workspace_id, after=through, max_bytes=_READ_BYTES)
+            flushed = flushed_through(reading)
+            moment = _moment(reading, workspace_id) if is_all else None
+        if rows:
+            through = rows[-1].id
+            parts.append(_made(connection, rows))
+        parts = [_after(flushed, part) for part in parts]
+        if sum(part.nbytes for part in parts) > LIMIT_BYTES:
             raise Unavailable("Too many logs wait for their flush: the runs of Dagster are behind")
-        yield made
+        if moment is not None:
+            return moment, _joined(parts)
+
+
+def _moment(reading: Connection, workspace_id: int) -> LogMoment:
+    return LogMoment(
+        select_segments(reading, workspace_id=workspace_id, kind=LOGS),
+        [],
+        Patches.of(select_patches(reading, workspace_id)),
+        select_gone(reading, workspace_id),
+    )
+
+
+def _after(flushed: int, columns: "pa.Table") -> "pa.Table":
+    """Leave out what is in files by now: it stands at the beginning."""
+    ids = columns["id"]
+    if not len(ids) or ids[0].as_py() > flushed:
+        return columns
+    at = bisect_right(range(len(ids)), flushed, key=lambda place: ids[place].as_py())
+    # a copy: a slice would keep all of it in memory
+    return _copied(columns.slice(at))
 
 
 def _made(connection: "duckdb.DuckDBPyConnection", piece: Sequence[TailRow]) -> "pa.Table":

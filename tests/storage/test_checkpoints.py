@@ -50,6 +50,32 @@ def test_the_log_is_begun_anew_while_much_is_written(store: Store, monkeypatch: 
         assert held.execute("SELECT count(*) FROM log_tail").fetchone() == (written,)
 
 
+def test_who_reads_for_long_holds_no_writer_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "_EVERY_BYTES", 200_000)
+    monkeypatch.setattr(checkpoints, "_MOST_PAGES", 100)
+    monkeypatch.setattr(checkpoints, "_FAR_TOO_MANY_PAGES", 10**9)
+    tries: list[bool] = []
+    begin_anew = checkpoints._begin_anew
+
+    def trying(connection: sqlite3.Connection) -> bool:
+        tries.append(begin_anew(connection))
+        return tries[-1]
+
+    monkeypatch.setattr(checkpoints, "_begin_anew", trying)
+    with closing(sqlite3.connect(str(store.logs.sqlite_path), isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM log_tail").fetchone()
+        started = time.monotonic()
+        write_until_begun_anew(store, most=501)
+        # SQLite itself would wait for the reader five seconds each time, and every writer with it
+        assert time.monotonic() - started < 4
+        assert tries
+        assert not any(tries)
+        reader.execute("COMMIT")
+        written = write_until_begun_anew(store, most=20_001)
+    assert written < 20_001
+
+
 def test_a_failing_checkpoint_is_told_and_tried_again(
     store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,6 +1,6 @@
 """Rows of the log tail: a group of logs with their scores and idempotency keys, written as one."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
@@ -230,12 +230,24 @@ def select_tail(connection: Connection, workspace_id: int) -> list[TailRow]:
     return [TailRow(*row) for row in connection.execute(query)]
 
 
-def iterate_tail_of(connection: Connection, workspace_id: int, *, after: int) -> Generator[TailRow]:
-    """The unflushed logs of a workspace above an id, a few at a time."""
+def select_tail_piece(
+    connection: Connection, workspace_id: int, *, after: int, max_bytes: int
+) -> tuple[list[TailRow], bool]:
+    """The oldest unflushed logs of a workspace above an id: so many bytes of them, but one in any case.
+
+    Returns them, by id, and whether that is all.
+    """
     where = (log_tail.c.workspace_id == workspace_id) & (log_tail.c.id > after)
     query = _TAIL.where(where).order_by(log_tail.c.id)
-    for row in connection.execution_options(yield_per=FETCHED_ROWS).execute(query):
-        yield TailRow(*row)
+    piece: list[TailRow] = []
+    size = 0
+    with connection.execution_options(yield_per=FETCHED_ROWS).execute(query) as rows:
+        for row in rows:
+            size += len(row.body)
+            if piece and size > max_bytes:
+                return piece, False
+            piece.append(TailRow(*row))
+    return piece, True
 
 
 def find_tail_row(connection: Connection, workspace_id: int, log_id: int) -> TailRow | None:
