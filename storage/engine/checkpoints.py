@@ -13,7 +13,7 @@ _EVERY_BYTES = 16_777_216
 # Beyond so many pages the log is begun anew. That holds the writer up until the last reader has left it, so
 # it is given up after some milliseconds and tried again; beyond many more it waits as long as it takes.
 _MOST_PAGES = 8_192
-_FAR_TOO_MANY_PAGES = 16 * _MOST_PAGES
+_FAR_TOO_MANY_PAGES = 4 * _MOST_PAGES
 _TRIES, _TRY_MS, _REST_S = 20, 5, 0.02
 
 

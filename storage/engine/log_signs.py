@@ -6,7 +6,8 @@ beginnings of its words, in order). A sign that is missing rules a log out; one 
 texts must be looked at. Words that are shorter than any beginning that is kept say nothing.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from storage.engine.data_root import DataRoot
@@ -14,6 +15,8 @@ from storage.engine.log_sql import quoted
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 # bytes of UTF-8: what begins a word begins its bytes
 _LENGTHS = (4, 8)
@@ -47,23 +50,26 @@ def write_signs(data: DataRoot, key: str, signs: Sequence[tuple[int, "np.ndarray
         Unavailable: the disk is full.
     """
     import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
 
     schema = pa.schema([("id", pa.int64()), ("signs", pa.list_(pa.int32()))])
+    encodings = {"id": "DELTA_BINARY_PACKED", "signs.list.element": "DELTA_BINARY_PACKED"}
     with data.writing(key) as path:
-        with pq.ParquetWriter(
-            path,
-            schema,
-            compression="zstd",
-            use_dictionary=False,
-            column_encoding={"id": "DELTA_BINARY_PACKED", "signs.list.element": "DELTA_BINARY_PACKED"},
-        ) as writer:
+        with index_file(path, schema, encodings) as writer:
             for start in range(0, len(signs), _ROW_GROUP_LOGS):
                 some = signs[start : start + _ROW_GROUP_LOGS]
                 columns = [pa.array([log_id for log_id, _ in some], pa.int64())]
                 columns.append(pa.array([one for _, one in some], schema.field("signs").type))
                 writer.write_table(pa.table(columns, schema=schema))
         return path.stat().st_size
+
+
+def index_file(path: Path, schema: "pa.Schema", encodings: Mapping[str, str]) -> "pq.ParquetWriter":
+    """Open a Parquet file for what is in order and hardly ever twice: differences instead of dictionaries."""
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    return pq.ParquetWriter(
+        path, schema, compression="zstd", use_dictionary=False, column_encoding=dict(encodings)
+    )
 
 
 def signs_query(paths: Sequence[str], words: Sequence[str]) -> tuple[str, list[int]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from storage.domain.words import words_of
 from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import INPUT_TEXT, OUTPUT_TEXT
-from storage.engine.log_signs import signs_of
+from storage.engine.log_signs import index_file, signs_of
 from storage.engine.log_sql import duck, quoted
 
 if TYPE_CHECKING:
@@ -73,17 +73,11 @@ def write_words(data: DataRoot, key: str, parts: "Sequence[_Part]") -> int:
         Unavailable: the disk is full.
     """
     import pyarrow as pa  # noqa: PLC0415
-    import pyarrow.parquet as pq  # noqa: PLC0415
 
     schema = pa.schema([("word", pa.large_string()), ("ids", pa.large_list(pa.int64()))])
+    encodings = {"word": "DELTA_BYTE_ARRAY", "ids.list.element": "DELTA_BINARY_PACKED"}
     with data.writing(key) as path:
-        with pq.ParquetWriter(
-            path,
-            schema,
-            compression="zstd",
-            use_dictionary=False,
-            column_encoding={"word": "DELTA_BYTE_ARRAY", "ids.list.element": "DELTA_BINARY_PACKED"},
-        ) as writer:
+        with index_file(path, schema, encodings) as writer:
             for words in _stretches(parts):
                 table = _merged(parts, words).to_arrow().cast(schema)
                 writer.write_table(table, row_group_size=_ROW_GROUP_WORDS)
