@@ -12,8 +12,9 @@ from storage.domain.filters import EVERYTHING, Filter, Group, OneOf, fields_of, 
 from storage.domain.keys import Principal
 from storage.domain.request_logs import DEFAULT_SCORE_NAME, iso_us, to_us
 from storage.engine.filter_sql import EVERY_LOG, Condition, condition_of
+from storage.engine.log_asked import Asked, Sort
 from storage.engine.log_lake import LIMIT_S
-from storage.engine.log_search import Asked, LogSearch, Sort, open_search
+from storage.engine.log_search import LogSearch, open_search
 from storage.engine.rows.scores import select_scores_of_many
 from storage.prompt_links import list_labelled
 from storage.store import Store

@@ -16,7 +16,7 @@ from storage.domain.transcripts import input_text, messages_of, output_text
 from storage.domain.words import holds_words, query_words
 from storage.engine import log_words
 from storage.engine.filter_sql import Condition
-from storage.engine.log_search import Sort
+from storage.engine.log_asked import Sort
 from storage.engine.log_sql import duck
 from storage.engine.log_values import FIELDS, holders_query, values_query
 from storage.engine.log_words import MOST_CHARS, is_exact, words_query
