@@ -2,12 +2,14 @@
 
 import json
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import cast
+from typing import IO, Any, cast
 
 import click
 
+from api.cli_output import written_whole
 from api.cli_store import open_store_or_exit
 from api.options import HOME
 from storage.domain.errors import Invalid, NotFound
@@ -82,11 +84,9 @@ def _group(text: str | None) -> Group:
 
 def _export_logs(store: Store, workspace: str, group: Group, kind: Format, output: Path | None) -> None:
     found = plan_log_export(store, workspace, group)
-    try:
-        with click.progressbar(length=found.rows, label="logs", file=sys.stderr) as bar:
-            count = found.write(kind, sys.stdout if output is None else output, bar.update)
-    except OSError as error:
-        raise click.ClickException(f"The output cannot be written: {error.strerror}") from error
+    opened = nullcontext(sys.stdout) if output is None else written_whole(output)
+    with _unwritable_told(), _progress(found.rows, "logs") as bar, opened as place:
+        count = found.write(kind, place, bar.update)
     click.echo(f"{count} logs exported", err=True)
 
 
@@ -97,11 +97,32 @@ def _export_sheet(
         found = plan_titled_export(store, workspace, place, version_number=version)
     except NotFound as error:
         raise click.ClickException(error.message) from error
-    try:
-        with nullcontext(sys.stdout.buffer) if output is None else output.open("wb") as file:
-            for piece in found.pieces(kind):
-                file.write(piece)
-            file.flush()
-    except OSError as error:
-        raise click.ClickException(f"The output cannot be written: {error.strerror}") from error
+    with _unwritable_told(), _progress(found.row_count, "rows") as bar:
+        pieces = found.pieces(kind, bar.update)
+        if output is None:
+            _write(sys.stdout.buffer, pieces)
+        else:
+            with written_whole(output) as part, part.open("wb") as file:
+                _write(file, pieces)
     click.echo(f"{found.row_count} rows exported", err=True)
+
+
+def _write(file: IO[bytes], pieces: Iterator[bytes]) -> None:
+    for piece in pieces:
+        file.write(piece)
+    file.flush()
+
+
+def _progress(rows: int, label: str) -> Any:
+    hidden = not sys.stderr.isatty()
+    return click.progressbar(length=rows, label=label, file=sys.stderr, hidden=hidden)
+
+
+@contextmanager
+def _unwritable_told() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:  # who reads it has seen enough
+        raise
+    except OSError as error:
+        raise click.ClickException(f"The output cannot be written: {error.strerror or error}") from error

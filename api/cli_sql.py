@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
-from storage.sql import QueryError, open_ad_hoc, split_statements
+from api.cli_output import written_whole
+from api.cli_store import interruption
+from storage.sql import AdHoc, QueryError, open_ad_hoc, split_statements
 from storage.store import Store
 
 FORMATS = ("table", "csv", "parquet")
@@ -34,15 +36,21 @@ def answer(store: Store, workspace: str, query: str, kind: str, output: Path | N
         OSError: the output cannot be written.
     """
     with open_ad_hoc(store, workspace, query) as views:
-        if kind == "parquet" and output is not None:
-            views.write_parquet(query, output)
-        elif kind == "csv" and output is not None:
-            with output.open("w", encoding="utf-8", newline="") as file:
-                views.write_csv(query, file)
+        if output is not None:
+            with written_whole(output) as part:
+                _write(views, query, kind, part)
         elif kind == "csv":
             views.write_csv(query, sys.stdout)
         else:
             views.show(query, **_table_size())
+
+
+def _write(views: AdHoc, query: str, kind: str, path: Path) -> None:
+    if kind == "parquet":
+        views.write_parquet(query, path)
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            views.write_csv(query, file)
 
 
 def _table_size() -> dict[str, int]:
@@ -85,8 +93,10 @@ def refused() -> Iterator[None]:
         yield
     except QueryError as error:
         raise click.ClickException(str(error)) from error
+    except BrokenPipeError:  # who reads it has seen enough
+        raise
     except OSError as error:
-        raise click.ClickException(f"The output cannot be written: {error.strerror}") from error
+        raise click.ClickException(f"The output cannot be written: {error.strerror or error}") from error
 
 
 def prompt(store: Store, workspace: str, kind: str) -> None:
@@ -95,9 +105,12 @@ def prompt(store: Store, workspace: str, kind: str) -> None:
     with _history(store.settings.root / "sql_history"):
         for text in _statements():
             try:
-                run(store, workspace, text, kind, None)
+                with interruption():
+                    run(store, workspace, text, kind, None)
             except click.ClickException as error:
                 error.show()
+            except KeyboardInterrupt:  # ends the query, not the prompt
+                click.echo("Interrupted", err=True)
 
 
 def _statements() -> Iterator[str]:

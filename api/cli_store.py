@@ -18,7 +18,18 @@ def open_store_or_exit(home: Path | None) -> Iterator[Store]:
     if not (settings.root / "catalog.sqlite3").exists() and not settings.catalog_url:
         raise click.ClickException(f"{settings.root} holds no store yet: start it once with `promptlake up`")
     try:
-        with opened(settings) as store:
+        with opened(settings) as store, interruption():
             yield store
     except (PromptlakeError, ValueError) as error:
         raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def interruption() -> Iterator[None]:
+    """Tell Ctrl-C as Python does, also within a query, where DuckDB makes an error of its own of it."""
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":
+            raise KeyboardInterrupt from error
+        raise

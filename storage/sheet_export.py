@@ -1,6 +1,6 @@
 """Export of a sheet, as it stands now or as a version had it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -34,14 +34,17 @@ class SheetExport:
     def row_count(self) -> int:
         return self.snapshot.manifest.row_count
 
-    def pieces(self, kind: str) -> Iterator[bytes]:
-        """Yield the bytes of a file of a format, some megabytes at once, unless a row is larger."""
+    def pieces(self, kind: str, report: Callable[[int], None] = lambda _rows: None) -> Iterator[bytes]:
+        """Yield the bytes of a file of a format, some megabytes at once, unless a row is larger.
+
+        `report` is called with the rows that were spelled since it was called last.
+        """
         # brings pyarrow, which is slow to load
         from storage.engine.sheet_export import export_pieces  # noqa: PLC0415
 
         if kind not in FORMATS:
             raise ValueError(f"{kind} is no format of sheets")
-        return export_pieces(self.store.segments, self.snapshot, self.columns, kind)  # type: ignore[arg-type]
+        return export_pieces(self.store.segments, self.snapshot, self.columns, kind, report)  # type: ignore[arg-type]
 
 
 def plan_sheet_export(

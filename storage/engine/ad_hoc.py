@@ -1,17 +1,20 @@
 """Questions of the operator: DuckDB over a workspace with its unflushed tail, exact, read-only."""
 
 import csv
+import errno
+import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import duckdb
 
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
+from storage.engine.interruption import interruptibly
 from storage.engine.log_patches import Patches
 from storage.engine.log_segments import arrow_scores
 from storage.engine.log_sql import arrow_ids, arrow_tail, duck, spread
@@ -27,6 +30,7 @@ _EXPLAIN = re.compile(
 _SELECT = duckdb.StatementType.SELECT
 _FETCH_ROWS = 1000
 _MANY = 2**31 - 1
+T = TypeVar("T")
 
 
 class QueryError(Exception):
@@ -80,32 +84,53 @@ class AdHoc:
 
     def show(self, query: str, *, max_rows: int, max_width: int) -> None:
         """Print an answer as a table; long values are cut to the width."""
-        with _plain_errors():
-            relation = self._connection.sql(query)
-            if _EXPLAIN.match(query):
-                for _, plan in relation.fetchall():
-                    print(plan)  # noqa: T201
-            else:
-                relation.show(max_rows=max_rows, max_width=max_width)
+        self._ask(lambda: self._show(query, max_rows, max_width))
+
+    def _show(self, query: str, max_rows: int, max_width: int) -> None:
+        relation = self._connection.sql(query)
+        if _EXPLAIN.match(query):
+            for _, plan in relation.fetchall():
+                print(plan)  # noqa: T201
+        else:
+            relation.show(max_rows=max_rows, max_width=max_width)
 
     def write_csv(self, query: str, file: IO[str]) -> int:
         """Write an answer as CSV with a header; return how many rows."""
+        return self._ask(lambda: self._write_csv(query, file))
+
+    def _write_csv(self, query: str, file: IO[str]) -> int:
         count = 0
         writer = csv.writer(file, lineterminator="\n")
-        with _plain_errors():
-            answer = self._connection.sql(query)
-            writer.writerow(answer.columns)
-            if not _EXPLAIN.match(query):  # as DuckDB spells values, which is not how Python does
-                answer = answer.project("CAST(COLUMNS(*) AS VARCHAR)")
-            for batch in answer.to_arrow_reader(_FETCH_ROWS):
-                writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-                count += batch.num_rows
+        answer = self._connection.sql(query)
+        writer.writerow(answer.columns)
+        if not _EXPLAIN.match(query):  # as DuckDB spells values, which is not how Python does
+            answer = answer.project("CAST(COLUMNS(*) AS VARCHAR)")
+        for batch in answer.to_arrow_reader(_FETCH_ROWS):
+            writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+            count += batch.num_rows
         return count
 
     def write_parquet(self, query: str, path: Path) -> None:
-        """Write an answer as a Parquet file."""
+        """Write an answer as a Parquet file.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        self._ask(lambda: self._write_parquet(query, path))
+
+    def _write_parquet(self, query: str, path: Path) -> None:
+        answer = self._connection.sql(query)
+        try:
+            answer.write_parquet(str(path), compression="zstd")
+        except duckdb.IOException as error:
+            # DuckDB tells it with places and internals of its own
+            if os.strerror(errno.ENOSPC) in str(error):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+            raise
+
+    def _ask(self, ask: Callable[[], T]) -> T:
         with _plain_errors():
-            self._connection.sql(query).write_parquet(str(path), compression="zstd")
+            return interruptibly(self._connection, ask)
 
 
 @contextmanager

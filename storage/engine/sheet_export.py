@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -26,13 +26,18 @@ _PIECE_BYTES = 64 * 1024
 
 
 def export_pieces(
-    reader: SegmentReader, snapshot: Snapshot, columns: Sequence[Column], kind: SheetFormat
+    reader: SegmentReader,
+    snapshot: Snapshot,
+    columns: Sequence[Column],
+    kind: SheetFormat,
+    report: Callable[[int], None] = lambda _rows: None,
 ) -> Iterator[bytes]:
     """Yield the bytes of a file with the rows of a snapshot; columns are named by their titles.
 
     Parquet has a type a column, JSON as text where values are of several; CSV has what a reader is shown.
+    `report` is called with the rows that were spelled since it was called last.
     """
-    batches = _batches(reader, snapshot, columns)
+    batches = _batches(reader, snapshot, columns, report)
     titles = [column.title for column in columns]
     if kind == "parquet":
         known = column_encodings(snapshot, [column.no for column in columns])
@@ -41,7 +46,7 @@ def export_pieces(
 
 
 def _batches(
-    reader: SegmentReader, snapshot: Snapshot, columns: Sequence[Column]
+    reader: SegmentReader, snapshot: Snapshot, columns: Sequence[Column], report: Callable[[int], None]
 ) -> Iterator[list[list[Written]]]:
     nos = [column.no for column in columns]
     start, rows = 0, snapshot.manifest.row_count
@@ -51,6 +56,7 @@ def _batches(
             count //= 2
         yield read_columns(reader, snapshot, nos, start, count)
         start += count
+        report(count)
 
 
 class _Echo:
