@@ -18,6 +18,7 @@ import httpx2
 import psutil
 
 from storage.settings import Settings
+from tests.processes import is_alive
 
 KEY = "key-of-the-stack-under-test-0000000001"
 READY_WITHIN_S = 90
@@ -142,7 +143,7 @@ class Stack:
         took = time.monotonic() - started
         _, left = psutil.wait_procs(tree, timeout=1)
         # what the machine's first process has not reaped yet is no longer a process
-        assert not [one for one in left if one.status() != psutil.STATUS_ZOMBIE], left
+        assert not [one for one in left if is_alive(one)], left
         return took
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from storage.domain.errors import InvalidConfig, LimitReached, Unavailable
 from storage.engine.sandbox.pool import Pool
+from tests.processes import command_of, is_alive
 from tests.storage.sandbox.conftest import ATTACKER
 
 ROOT = Path(__file__).parents[3]
@@ -25,11 +26,8 @@ def pid_of(pool: Pool, tenant: int) -> int:
 
 
 def workers() -> set[int]:
-    return {
-        child.pid
-        for child in psutil.Process().children()
-        if child.status() != psutil.STATUS_ZOMBIE and "sandbox.inside.worker" in " ".join(child.cmdline())
-    }
+    children = psutil.Process().children()
+    return {child.pid for child in children if "sandbox.inside.worker" in command_of(child)}
 
 
 def wait_until(true: object, seconds: float = 10.0) -> None:
@@ -223,18 +221,10 @@ def test_workers_die_with_their_owner_however_it_dies(work: str | None) -> None:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         time.sleep(0.1)
-        started = psutil.Process(pid).create_time()
+        worker = psutil.Process(pid)
         owner.kill()
         owner.wait()
-
-        def gone() -> bool:
-            try:
-                process = psutil.Process(pid)
-                return process.create_time() != started or process.status() == psutil.STATUS_ZOMBIE
-            except psutil.NoSuchProcess:
-                return True
-
-        wait_until(gone, 5)
+        wait_until(lambda: not is_alive(worker), 5)
 
 
 def test_a_worker_outlives_the_thread_that_asked_for_it(pool: Pool) -> None:
