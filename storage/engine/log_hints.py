@@ -4,11 +4,13 @@ in the simplest case how many logs of a file match.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from storage.domain.filters import Filter, Group, OneOf
 from storage.engine.log_sql import quoted
 from storage.engine.log_values import MOST_CHARS
+from storage.engine.lru import Lru
 
 if TYPE_CHECKING:
     import duckdb
@@ -30,6 +32,10 @@ class Hint:
     key: str
     values: tuple[str, ...]
     exact: bool
+
+    @property
+    def fingerprint(self) -> bytes:
+        return blake2b(repr(self).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def hints_of(group: Group) -> list[Hint]:
@@ -73,28 +79,51 @@ class Told:
         few = [one.ids for one in (self, other) if one.ids is not None]
         return Told(min(counts, default=None), min(few, key=len, default=None))
 
+    @property
+    def weight(self) -> int:
+        return 1 + len(self.ids or ())
+
+
+Kept = Lru[tuple[str, bytes], Told]
+"""What dictionaries, which never change, told of hints, by path and fingerprint."""
+
 
 def hinted(
-    connection: "duckdb.DuckDBPyConnection", hints: Sequence[Hint], dictionaries: Collection[str]
+    connection: "duckdb.DuckDBPyConnection", hints: Sequence[Hint], dictionaries: Collection[str], kept: Kept
 ) -> dict[str, Told]:
     """What some dictionaries tell of their files, by the dictionary's path."""
     told = dict.fromkeys(dictionaries, Told())
-    files = ", ".join(quoted(path) for path in dictionaries)
     for hint in hints:
-        marks = ", ".join("?" * len(hint.values)) or "NULL"
-        query = (
-            "SELECT filename, CAST(sum(count) AS BIGINT), "  # noqa: S608
-            "CASE WHEN count(ids) = count(*) THEN flatten(list(ids)) END "
-            f"FROM read_parquet([{files}]) WHERE field = ? AND key = ? AND value IN ({marks}) "
-            "GROUP BY filename"
-        )
-        rows = connection.execute(query, [hint.field, hint.key, *hint.values]).fetchall()
-        found = {
-            path: Told(count if hint.exact else None, None if ids is None else tuple(ids))
-            for path, count, ids in rows
+        fingerprint = hint.fingerprint
+        known = {
+            path: found for path in dictionaries if (found := kept.find((path, fingerprint))) is not None
         }
-        told = {path: one.also(found.get(path, _NONE)) for path, one in told.items()}
+        if left := [path for path in dictionaries if path not in known]:
+            fresh = _told(connection, hint, left)
+            for path, found in fresh.items():
+                kept.put((path, fingerprint), found)
+            known |= fresh
+        told = {path: one.also(known[path]) for path, one in told.items()}
     return told
+
+
+def _told(
+    connection: "duckdb.DuckDBPyConnection", hint: Hint, dictionaries: Sequence[str]
+) -> dict[str, Told]:
+    files = ", ".join(quoted(path) for path in dictionaries)
+    marks = ", ".join("?" * len(hint.values)) or "NULL"
+    query = (
+        "SELECT filename, CAST(sum(count) AS BIGINT), "  # noqa: S608
+        "CASE WHEN count(ids) = count(*) THEN flatten(list(ids)) END "
+        f"FROM read_parquet([{files}]) WHERE field = ? AND key = ? AND value IN ({marks}) "
+        "GROUP BY filename"
+    )
+    rows = connection.execute(query, [hint.field, hint.key, *hint.values]).fetchall()
+    found = {
+        path: Told(count if hint.exact else None, None if ids is None else tuple(ids))
+        for path, count, ids in rows
+    }
+    return {path: found.get(path, _NONE) for path in dictionaries}
 
 
 _NONE = Told(0, ())

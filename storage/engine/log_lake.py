@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from operator import attrgetter
 from pathlib import Path
 from threading import BoundedSemaphore, Lock, Timer
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from uuid import UUID
 
 from storage.domain.errors import Unavailable
 from storage.engine.facet_sql import register_facets
+from storage.engine.log_hints import Kept
 from storage.engine.log_tails import Tails
 from storage.engine.log_tally import Tallies
 from storage.engine.lru import Lru
@@ -28,6 +30,7 @@ WAIT_S = 30.0
 LIMIT_S = 60.0
 _STEPS_BACK = 5
 _MOST_COUNTS = 200_000
+_MOST_TOLD = 1_000_000
 
 
 class LogLake:
@@ -43,6 +46,7 @@ class LogLake:
         self._root: duckdb.DuckDBPyConnection | None = None
         self.counts: Lru[tuple[UUID, str], int] = Lru(_MOST_COUNTS)
         """How many logs of an immutable file a condition holds for."""
+        self.told = Kept(_MOST_TOLD, attrgetter("weight"))
 
     @contextmanager
     def cursor(self, *, limit_s: float | None = LIMIT_S) -> Iterator["duckdb.DuckDBPyConnection"]:

@@ -226,7 +226,7 @@ class LogSearch:
         }
         if not hints or not known:
             return {}
-        told = hinted(self._connection, hints, known)
+        told = hinted(self._connection, hints, known, self._lake.told)
         decides = not self._asked.words and self._asked.also == EVERY_LOG
         counts: dict[Segment, int] = {}
         for path, one in known.items():
