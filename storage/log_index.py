@@ -7,7 +7,8 @@ from uuid import UUID
 from storage.domain.log_pace import INDEX_PATIENCE_US
 from storage.domain.request_logs import to_us
 from storage.engine.catalog import Connection
-from storage.engine.log_segments import FOLDER
+from storage.engine.log_hits import broken_companions
+from storage.engine.log_segments import FOLDER, is_parquet
 from storage.engine.log_signs import write_signs
 from storage.engine.log_values import write_values
 from storage.engine.log_words import gather_words, write_words
@@ -42,9 +43,11 @@ class IndexResult:
 
 
 def count_unindexed(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> int:
-    """Count the segments whose index is to be made now."""
+    """Count the segments whose index is to be made now, or anew."""
     with store.logs.read() as connection:
-        return len(_lacking(store, connection, from_bytes))
+        lacking = len(_lacking(store, connection, from_bytes))
+        named = select_companions(connection)
+    return lacking + len(broken_companions(store.data, named))
 
 
 def _lacking(store: Store, connection: Connection, from_bytes: int) -> list[Segment]:
@@ -59,12 +62,15 @@ def _lacking(store: Store, connection: Connection, from_bytes: int) -> list[Segm
 def index_logs(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> IndexResult:
     """Make what segments lack, the newest first; what comes meanwhile, and a burst, are looked at in between.
 
+    What cannot be read any more counts as lacking.
+
     Raises:
         LeaseRefused: another process is at it.
         Unavailable: the disk is full; what was made is kept.
     """
     result = IndexResult()
     with held_lease(store, INDEX_LEASE) as owner:
+        forget_broken_index(store)
         tried: set[UUID] = set()
         while (segment := _next(store, from_bytes, tried)) is not None:
             tried.add(segment.id)
@@ -112,20 +118,19 @@ def make_companions(store: Store, segment: Segment) -> list[Companion]:
 
 
 def forget_broken_index(store: Store) -> int:
-    """Forget indexes and dictionaries whose file is missing or has another size; return of how many segments.
+    """Forget indexes and dictionaries that cannot be read; return of how many segments.
 
     `index_logs` makes them anew.
     """
     with store.logs.read() as connection:
         named = select_companions(connection)
-    broken = {one.segment_id for one in named if not _is_whole(store, one)}
-    with store.logs.transaction() as connection:
-        forget_companions(connection, broken, to_us(store.now()))
+    broken = broken_companions(store.data, named)
+    broken |= {
+        one.segment_id
+        for one in named
+        if one.segment_id not in broken and not is_parquet(store.data, one.key)
+    }
+    if broken:
+        with store.logs.transaction() as connection:
+            forget_companions(connection, broken, to_us(store.now()))
     return len(broken)
-
-
-def _is_whole(store: Store, companion: Companion) -> bool:
-    try:
-        return store.data.path(companion.key).stat().st_size == companion.bytes
-    except FileNotFoundError:
-        return False

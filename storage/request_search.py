@@ -8,11 +8,13 @@ from datetime import datetime
 from operator import itemgetter
 from typing import Any
 
+from storage.domain.errors import Unavailable
 from storage.domain.filters import EVERYTHING, Filter, Group, OneOf, fields_of, leaves
 from storage.domain.keys import Principal
 from storage.domain.request_logs import DEFAULT_SCORE_NAME, iso_us, to_us
 from storage.engine.filter_sql import EVERY_LOG, Condition, condition_of
 from storage.engine.log_asked import Asked, Sort
+from storage.engine.log_damage import DamagedFileError
 from storage.engine.log_lake import LIMIT_S
 from storage.engine.log_search import LogSearch, open_search
 from storage.engine.rows.scores import select_scores_of_many
@@ -140,6 +142,9 @@ def searching(
     """Open a search for a block, over the logs as they stand now; `facets`: facts of answers are read.
 
     It takes at most `limit_s` seconds; None: as long as it needs.
+
+    Raises:
+        Unavailable: too many search at once, it takes too long, or a file is damaged.
     """
     asked = Asked(
         condition_of(query.group, _labelled(store, workspace_id, query.group)),
@@ -150,8 +155,16 @@ def searching(
         scores="score" in fields_of(query.group),
         through=query.as_of,
     )
-    with open_search(store.lake, store.logs, store.data, workspace_id, asked, limit_s=limit_s) as search:
-        yield search
+    try:
+        with open_search(store.lake, store.logs, store.data, workspace_id, asked, limit_s=limit_s) as search:
+            yield search
+    except DamagedFileError as error:
+        # loads what a start does not wait for
+        from storage.log_index import forget_broken_index  # noqa: PLC0415
+
+        if forget_broken_index(store):
+            raise Unavailable("An index of logs was damaged and is made anew; ask again") from error
+        raise Unavailable("A file of logs is missing or damaged: `promptlake doctor` names it") from error
 
 
 def _labelled(store: Store, workspace_id: int, group: Group) -> dict[str, list[tuple[int, int]]]:

@@ -10,7 +10,7 @@ from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import Condition
 from storage.engine.log_signs import signs_query
 from storage.engine.log_words import words_query
-from storage.engine.rows.log_companions import SIGNS, VALUES, WORDS, select_companions
+from storage.engine.rows.log_companions import SIGNS, VALUES, WORDS, Companion, select_companions
 from storage.engine.rows.log_segments import Segment
 
 if TYPE_CHECKING:
@@ -29,13 +29,28 @@ class Companions:
 
 
 def read_companions(logs: Catalog, data: DataRoot, workspace_id: int) -> Companions:
+    """What is there; files of which something is missing or cut off are as if they had nothing."""
     with logs.read() as connection:
-        found = select_companions(connection, workspace_id)
+        named = select_companions(connection, workspace_id)
+    broken = broken_companions(data, named)
+    found = [one for one in named if one.segment_id not in broken] if broken else named
 
     def paths(kind: str) -> dict[UUID, str]:
         return {one.segment_id: str(data.path(one.key)) for one in found if one.kind == kind}
 
     return Companions(paths(WORDS), paths(VALUES), paths(SIGNS))
+
+
+def broken_companions(data: DataRoot, named: Sequence[Companion]) -> set[UUID]:
+    """The segments of which a companion is missing or has another size than when it was made."""
+    return {one.segment_id for one in named if _size(data, one.key) != one.bytes}
+
+
+def _size(data: DataRoot, key: str) -> int | None:
+    try:
+        return data.path(key).stat().st_size
+    except FileNotFoundError:
+        return None
 
 
 class WordHits:

@@ -17,6 +17,7 @@ from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.filter_sql import EVERY_LOG, SCORES_NOW, Condition, words_condition
 from storage.engine.log_asked import Asked, Sort
+from storage.engine.log_damage import damage_told
 from storage.engine.log_hints import hinted, hints_of
 from storage.engine.log_hits import Companions, WordHits, read_companions
 from storage.engine.log_lake import LIMIT_S, LogLake
@@ -317,8 +318,9 @@ def open_search(
     Raises:
         Unavailable: too many search at once, it takes too long, or the answer needs more memory and disk
             than there is.
+        DamagedFileError: a file is missing or damaged.
     """
-    with lake.cursor(limit_s=limit_s) as connection:
+    with damage_told(), lake.cursor(limit_s=limit_s) as connection:
         moment, tail = lake.tails.read_moment(connection, logs, workspace_id)
         parts = LogParts(data, moment, tail, facets=asked.facets)
         connection.register(TAIL, tail.columns)

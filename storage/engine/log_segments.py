@@ -188,3 +188,12 @@ def find_fault(data: DataRoot, segment: Segment) -> str | None:
     if found != (segment.rows, segment.first_id, segment.last_id):
         return f"the file holds rows, first and last id {found}, the manifest says otherwise"
     return None
+
+
+def is_parquet(data: DataRoot, key: str) -> bool:
+    """Say whether a file is there and its footer can be read."""
+    try:
+        pq.read_metadata(data.path(key))
+    except (OSError, pa.ArrowException):
+        return False
+    return True

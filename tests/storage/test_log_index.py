@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.domain.errors import Unavailable
+from storage.domain.filters import parse_filter_group
 from storage.domain.keys import Principal
 from storage.domain.transcripts import input_text, messages_of, output_text
 from storage.domain.words import holds_words, query_words
@@ -21,12 +22,13 @@ from storage.engine.log_sql import duck
 from storage.engine.log_values import FIELDS, holders_query, values_query
 from storage.engine.log_words import MOST_CHARS, is_exact, words_query
 from storage.engine.rows.log_companions import SIGNS, VALUES, WORDS, select_companions
+from storage.engine.rows.log_segments import select_segments
 from storage.leases import LeaseRefused, held_lease
 from storage.log_compaction import compact_logs
 from storage.log_flush import flush_logs, sweep_log_files
 from storage.log_index import INDEX_LEASE, count_unindexed, forget_broken_index, index_logs
 from storage.log_pace import is_pouring
-from storage.request_search import SearchQuery, searching
+from storage.request_search import SearchQuery, search_requests, searching
 from storage.store import Store
 from tests.logs import add_logs, chat, stored_fields
 
@@ -322,3 +324,44 @@ def test_small_segments_wait_for_compaction_and_two_do_not_index_at_once(store: 
     assert index_logs(store).segments == 0
     with held_lease(store, INDEX_LEASE), pytest.raises(LeaseRefused):
         index_logs(store, from_bytes=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "damage"), [(WORDS, "missing"), (VALUES, "cut"), (WORDS, "overwritten"), (VALUES, "overwritten")]
+)
+def test_searches_stay_right_where_an_index_is_broken_and_it_is_made_anew(
+    store: Store, who: Principal, kind: str, damage: str
+) -> None:
+    add_logs(store, 3, input=chat("user", "spiders have legs"), metadata={"user": "ada"})
+    indexed(store)
+    add_logs(store, 1, input=chat("user", "legs again"), metadata={"user": "ada"})
+    (path,) = map(Path, paths(store, kind))
+    size = path.stat().st_size
+    if damage == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(b"x" * (size if damage == "overwritten" else size - 1))
+    group = parse_filter_group(
+        {"filters": [{"field": "metadata", "operator": "key_equals", "nested_key": "user", "value": "ada"}]}
+    )
+    asked = (SearchQuery(words=("legs",)), SearchQuery(group=group))
+    if damage == "overwritten":  # what looks whole is read before it is known
+        with pytest.raises(Unavailable, match="is made anew"):
+            search_requests(store, who, asked[kind == VALUES], page=1, per_page=10)
+    for _ in range(2):
+        for query in asked:
+            assert search_requests(store, who, query, page=1, per_page=10).total == 4
+        index_logs(store, from_bytes=0)
+        assert count_unindexed(store, from_bytes=0) == 0
+    assert found(store, "legs") == [1, 2, 3]
+    assert counted(store, "metadata_values", "user") == {"ada": 3}
+
+
+def test_a_damaged_file_of_logs_is_told(store: Store, who: Principal) -> None:
+    add_logs(store, 2)
+    flush_logs(store)
+    with store.logs.read() as connection:
+        (segment,) = select_segments(connection)
+    store.data.path(segment.key).unlink()
+    with pytest.raises(Unavailable, match="doctor"):
+        search_requests(store, who, SearchQuery(words=("legs",)), page=1, per_page=10)
