@@ -8,8 +8,13 @@ from pathlib import Path
 from storage.domain.findings import Finding, failed, judge_durable_write, judge_free_disk, ok, warning
 from storage.domain.operations import QUEUED
 from storage.engine.catalog import Catalog
+from storage.engine.data_root import DataRoot
 from storage.engine.health import durable_write_ms, find_damage, free_bytes, revision_of
+from storage.engine.log_hits import broken_companions
+from storage.engine.log_segments import find_quick_fault
 from storage.engine.rows.deliveries import select_overdue_count
+from storage.engine.rows.log_companions import select_companions
+from storage.engine.rows.log_segments import select_segments
 from storage.engine.rows.operations import select_by_status
 from storage.settings import Settings
 
@@ -45,6 +50,8 @@ def _check_databases(settings: Settings, now: datetime) -> Iterator[Finding]:
             yield found
             if name == "catalog" and found.state == "ok":
                 yield from _check_outbox(catalog, now)
+            if name == "logs" and found.state == "ok":
+                yield from _check_log_files(settings, catalog)
 
 
 def _check_database(name: str, catalog: Catalog) -> Finding:
@@ -88,4 +95,29 @@ def _check_outbox(catalog: Catalog, now: datetime) -> Iterator[Finding]:
             "webhooks",
             f"{overdue} deliveries have been due for over a minute",
             "They leave as soon as the process `webhooks` runs; its log says why it does not.",
+        )
+
+
+def _check_log_files(settings: Settings, logs: Catalog) -> Iterator[Finding]:
+    """Compare sizes and footers of the files of logs; a daily check in Dagster compares what they hold."""
+    data = DataRoot(settings.data)
+    with logs.read() as connection:
+        named = select_segments(connection)
+        companions = select_companions(connection)
+    broken = sorted(one.key for one in named if find_quick_fault(data, one))
+    if broken:
+        yield failed(
+            "logs",
+            f"{len(broken)} of {len(named)} files of logs are missing or damaged, the first is {broken[0]}",
+            "Put them back from a backup, where they have the same names. Without one, move them out of the "
+            "data folder and run `promptlake doctor --rebuild-logs`: their logs are lost.",
+        )
+    elif named:
+        yield ok("logs", f"{len(named)} files of logs are there")
+    lost = broken_companions(data, companions)
+    if lost:
+        yield warning(
+            "logs",
+            f"{len(lost)} indexes of logs are missing or damaged; searches read the logs themselves",
+            "The service makes them anew within minutes, as does `promptlake doctor --rebuild-index`.",
         )

@@ -164,7 +164,7 @@ def searching(
 
         if forget_broken_index(store):
             raise Unavailable("An index of logs was damaged and is made anew; ask again") from error
-        raise Unavailable("A file of logs is missing or damaged: `promptlake doctor` names it") from error
+        raise
 
 
 def _labelled(store: Store, workspace_id: int, group: Group) -> dict[str, list[tuple[int, int]]]:

@@ -165,5 +165,6 @@ def ad_hoc(logs: Catalog, data: DataRoot, workspace_id: int, now: datetime) -> I
             last_id=tail[-1].id if tail else None,
         )
         deleted = Deleted(gone, "deleted_logs")
-        create_views(connection_, "main", data, named, now, unflushed, patches, deleted)
+        with _plain_errors():
+            create_views(connection_, "main", data, named, now, unflushed, patches, deleted)
         yield AdHoc(connection_)

@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OF_A_FILE = re.compile(r"\bfile\b|parquet|bitpacked|thrift|TProtocol", re.IGNORECASE)
+from storage.domain.errors import Unavailable
+
+_OF_A_FILE = re.compile(r"\bfile\b|parquet|bitpacked|decompression", re.IGNORECASE)
 
 
-class DamagedFileError(Exception):
+class DamagedFileError(Unavailable):
     """A file that was asked about is missing, or is not as it was written."""
 
 
@@ -22,9 +24,22 @@ def damage_told() -> Iterator[None]:
 
     try:
         yield
-    except duckdb.IOException as error:
-        raise DamagedFileError from error
-    except duckdb.InvalidInputException as error:
-        if _OF_A_FILE.search(str(error)):
-            raise DamagedFileError from error
+    except duckdb.OutOfMemoryException:
         raise
+    except (duckdb.Error, OSError) as error:
+        if not _is_of_a_file(error):
+            raise
+        raise DamagedFileError(
+            "A file of logs is missing or damaged: `promptlake doctor` names it"
+        ) from error
+
+
+def _is_of_a_file(error: Exception) -> bool:
+    import duckdb  # noqa: PLC0415
+
+    if isinstance(error, OSError):  # Arrow's readers hand on what DuckDB says
+        return error.errno is None and _OF_A_FILE.search(str(error)) is not None
+    # footers and headers of pages are read below DuckDB's own kinds of error
+    bare = type(error) is duckdb.Error or isinstance(error, duckdb.IOException)
+    told = isinstance(error, duckdb.InvalidInputException) and _OF_A_FILE.search(str(error)) is not None
+    return bare or told

@@ -11,6 +11,7 @@ from storage.domain.request_logs import to_us
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.log_body import decode_body
+from storage.engine.log_damage import damage_told
 from storage.engine.log_patches import NONE, Patches
 from storage.engine.log_sql import LOG_NAMES, arrow_ids, duck, present
 from storage.engine.rows.log_deletions import is_gone, select_gone
@@ -60,6 +61,7 @@ def read_moment(logs: Catalog, workspace_id: int) -> LogMoment:
         )
 
 
+@damage_told()
 def find_stored_log(
     lake: "LogLake", logs: Catalog, data: DataRoot, workspace_id: int, log_id: int
 ) -> StoredLog | None:
@@ -84,6 +86,7 @@ def find_stored_log(
     return None if found is None else _stored(found, scores, patch)
 
 
+@damage_told()
 def has_log(lake: "LogLake", logs: Catalog, data: DataRoot, workspace_id: int, log_id: int) -> bool:
     """Say whether a workspace has a log, wherever it is now; costs no file where ids have no gaps."""
     with logs.read() as connection:
@@ -103,6 +106,7 @@ def has_log(lake: "LogLake", logs: Catalog, data: DataRoot, workspace_id: int, l
     return found is not None
 
 
+@damage_told()
 def count_logs(logs: Catalog, data: DataRoot, workspace_id: int, through: int) -> int:
     """Count the logs of a workspace up to an id, deleted ones left out."""
     moment = read_moment(logs, workspace_id)
@@ -123,6 +127,7 @@ def count_logs(logs: Catalog, data: DataRoot, workspace_id: int, through: int) -
     return count
 
 
+@damage_told()
 def find_first_since(logs: Catalog, data: DataRoot, workspace_id: int, since_us: int) -> int | None:
     """The first log in segments that was recorded at or after a moment; after the last one where none was.
 

@@ -12,6 +12,7 @@ from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.log_deletions import Gone
 from storage.domain.request_logs import LogFilter
 from storage.engine.data_root import DataRoot
+from storage.engine.log_damage import damage_told
 from storage.engine.log_reader import LogBatches, LogMoment
 from storage.engine.log_sql import LOG_NAMES, arrow_ids, arrow_tail, duck, present, segments, spread
 from storage.engine.rows.log_segments import Segment
@@ -32,8 +33,11 @@ def scan_logs(data: DataRoot, moment: LogMoment, wanted: LogFilter, batch_rows: 
     """Yield batches of the promised columns in the order that the filter asks for.
 
     A batch has at most `batch_rows` rows, and no more once it has 16 MB.
+
+    Raises:
+        DamagedFileError: a file is missing or damaged.
     """
-    with duck(memory=MEMORY) as connection:
+    with damage_told(), duck(memory=MEMORY) as connection:
         connection.register("tail", arrow_tail(moment.tail))
         if moment.patches.rows:
             connection.register(moment.patches.relation, moment.patches.arrow())

@@ -166,17 +166,28 @@ def count_rows(data: DataRoot, segment: Segment) -> int:
     """How many rows a file's footer tells of; 0 when it is missing or cannot be read."""
     try:
         return int(pq.read_metadata(data.path(segment.key)).num_rows)
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, pa.ArrowException):
         return 0
 
 
-def find_fault(data: DataRoot, segment: Segment) -> str | None:
-    """Compare a file with its row of the manifest; a sentence says what is wrong with it, None: nothing."""
+def find_quick_fault(data: DataRoot, segment: Segment) -> str | None:
+    """Compare a file's size and footer with its row of the manifest; a sentence as `find_fault` has it."""
     path = data.path(segment.key)
     if not path.exists():
         return "the file is missing"
     if path.stat().st_size != segment.bytes:
         return f"the file has {path.stat().st_size} bytes, the manifest says {segment.bytes}"
+    if count_rows(data, segment) != segment.rows:
+        return "the file's footer tells of other rows than the manifest"
+    return None
+
+
+def find_fault(data: DataRoot, segment: Segment) -> str | None:
+    """Compare a file with its row of the manifest; a sentence says what is wrong with it, None: nothing."""
+    path = data.path(segment.key)
+    fault = find_quick_fault(data, segment)
+    if fault is not None:
+        return fault
     if file_sha256(path) != segment.sha256:
         return "the file's checksum is not the manifest's"
     number = "id" if segment.kind == LOGS else "change"

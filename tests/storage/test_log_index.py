@@ -22,7 +22,6 @@ from storage.engine.log_sql import duck
 from storage.engine.log_values import FIELDS, holders_query, values_query
 from storage.engine.log_words import MOST_CHARS, is_exact, words_query
 from storage.engine.rows.log_companions import SIGNS, VALUES, WORDS, select_companions
-from storage.engine.rows.log_segments import select_segments
 from storage.leases import LeaseRefused, held_lease
 from storage.log_compaction import compact_logs
 from storage.log_flush import flush_logs, sweep_log_files
@@ -355,13 +354,3 @@ def test_searches_stay_right_where_an_index_is_broken_and_it_is_made_anew(
         assert count_unindexed(store, from_bytes=0) == 0
     assert found(store, "legs") == [1, 2, 3]
     assert counted(store, "metadata_values", "user") == {"ada": 3}
-
-
-def test_a_damaged_file_of_logs_is_told(store: Store, who: Principal) -> None:
-    add_logs(store, 2)
-    flush_logs(store)
-    with store.logs.read() as connection:
-        (segment,) = select_segments(connection)
-    store.data.path(segment.key).unlink()
-    with pytest.raises(Unavailable, match="doctor"):
-        search_requests(store, who, SearchQuery(words=("legs",)), page=1, per_page=10)

@@ -1,0 +1,90 @@
+"""Files of logs that are missing or damaged: readers and the doctor say so, and its cure works."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from storage.domain.errors import Unavailable
+from storage.domain.keys import Principal
+from storage.domain.request_logs import LogFilter
+from storage.engine.rows.log_segments import select_segments
+from storage.health import check_storage
+from storage.log_flush import flush_logs
+from storage.log_index import index_logs
+from storage.log_salvage import rebuild_manifest
+from storage.request_logs import get_request_log, scan_request_logs
+from storage.request_search import SearchQuery, search_requests
+from storage.settings import Settings
+from storage.sql import QueryError, open_ad_hoc
+from storage.store import Store
+from tests.logs import add_logs
+
+
+def _gone(path: Path) -> None:
+    path.unlink()
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def _pages(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
+    path.write_bytes(content)
+
+
+@pytest.fixture
+def files(store: Store) -> list[Path]:
+    for _ in range(2):
+        add_logs(store, 2)
+        flush_logs(store)
+    with store.logs.read() as connection:
+        return [store.data.path(one.key) for one in select_segments(connection)]
+
+
+def told(settings: Settings, part: str = "logs") -> list[tuple[str, str]]:
+    found = [one for one in check_storage(settings) if one.part == part]
+    return [(one.state, one.sentence) for one in found]
+
+
+@pytest.mark.parametrize("harm", [_gone, _cut, _pages])
+def test_readers_say_that_a_file_is_damaged(
+    store: Store, who: Principal, files: list[Path], harm: Callable[[Path], None]
+) -> None:
+    harm(files[0])
+    with pytest.raises(Unavailable, match="doctor"):
+        search_requests(store, who, SearchQuery(words=("legs",)), page=1, per_page=10)
+    with pytest.raises(Unavailable, match="doctor"):
+        get_request_log(store, who, 1)
+    with pytest.raises(Unavailable, match="doctor"):
+        list(scan_request_logs(store, who.workspace_id, LogFilter()))
+    with pytest.raises(QueryError), open_ad_hoc(store, "default") as views:
+        views.show("SELECT sum(length(input)) FROM request_logs", max_rows=1, max_width=80)
+    assert get_request_log(store, who, 3)["id"] == 3
+
+
+def test_the_doctor_names_a_damaged_file_and_its_cure_works(
+    store: Store, who: Principal, settings: Settings, files: list[Path]
+) -> None:
+    assert told(settings) == [("ok", "2 files of logs are there")]
+    whole = files[0].read_bytes()
+    _cut(files[0])
+    ((state, sentence),) = told(settings)
+    assert (state, files[0].name in sentence) == ("failed", True)
+    files[0].write_bytes(whole)
+    assert told(settings) == [("ok", "2 files of logs are there")]
+    files[0].unlink()
+    assert told(settings)[0][0] == "failed"
+    rebuild_manifest(store)
+    assert told(settings) == [("ok", "1 files of logs are there")]
+    assert search_requests(store, who, SearchQuery(), page=1, per_page=10).total == 2
+
+
+def test_the_doctor_names_lost_indexes(store: Store, settings: Settings, files: list[Path]) -> None:
+    index_logs(store, from_bytes=0)
+    (next((files[0].parent / "index").glob("words-*"))).unlink()
+    assert [state for state, _ in told(settings)] == ["ok", "warning"]
+    index_logs(store, from_bytes=0)
+    assert [state for state, _ in told(settings)] == ["ok"]
