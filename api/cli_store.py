@@ -12,13 +12,13 @@ from storage.store import Store, opened
 
 
 @contextmanager
-def open_store_or_exit(home: Path | None) -> Iterator[Store]:
-    """Open the store for a command; failures end it with a sentence and exit code 1."""
+def open_store_or_exit(home: Path | None, *, logs_lost: bool = False) -> Iterator[Store]:
+    """Open the store for a command, as `open_store` does; failures end it with a sentence and exit code 1."""
     settings = settings_of(home=home)
     if not (settings.root / "catalog.sqlite3").exists() and not settings.catalog_url:
         raise click.ClickException(f"{settings.root} holds no store yet: start it once with `promptlake up`")
     try:
-        with opened(settings) as store, interruption():
+        with opened(settings, logs_lost=logs_lost) as store, interruption():
             yield store
     except (PromptlakeError, ValueError) as error:
         raise click.ClickException(str(error)) from error

@@ -22,7 +22,7 @@ from storage.log_deletion import list_keeping
 def doctor(home: Path | None, *, rebuild_logs: bool, rebuild_index: bool) -> None:
     """Look at installation, disk, storage, Dagster and processes; exit with 1 when something is broken."""
     if rebuild_logs or rebuild_index:
-        with open_store_or_exit(home) as store:
+        with open_store_or_exit(home, logs_lost=rebuild_logs) as store:
             cli_logs.rebuild(store, manifest=rebuild_logs)
         return
     sys.exit(say(examine(settings_of(home=home))))

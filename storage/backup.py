@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.domain.errors import PromptlakeError
-from storage.engine.backup_files import copy_databases, files_below, link_files
+from storage.engine.backup_files import copy_databases, emptied_on_failure, files_below, link_files
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot, sync_file, sync_folder
 from storage.engine.rows.log_segments import release_all_leases, select_next_id, select_segments
@@ -44,7 +44,7 @@ def back_up(store: Store, folder: Path) -> Backup:
     """Write everything into a folder that is new or empty; the service may run meanwhile.
 
     Databases are copied as they stand at one moment; files never change, so they are linked where the folder
-    is on the same disk. The record of Dagster's runs is not in it.
+    is on the same disk. The record of Dagster's runs is not in it. What fails leaves the folder empty.
 
     Raises:
         BackupRefused: the folder is not empty, or the databases are no SQLite files.
@@ -54,10 +54,11 @@ def back_up(store: Store, folder: Path) -> Backup:
         raise BackupRefused(f"{folder} is not empty")
     sources = [_sqlite(store.catalog), _sqlite(store.logs)]
     folder.mkdir(parents=True, exist_ok=True)
-    copy_databases(sources, folder)
-    root = store.data.path("")
-    files, size = link_files(root, folder / _DATA, files_below(root, leave_out=_LEFT_OUT))
-    return _tell(store, folder, sources, files, size)
+    with emptied_on_failure(folder):
+        copy_databases(sources, folder)
+        root = store.data.path("")
+        files, size = link_files(root, folder / _DATA, files_below(root, leave_out=_LEFT_OUT))
+        return _tell(store, folder, sources, files, size)
 
 
 def _tell(store: Store, folder: Path, sources: list[Path], files: int, size: int) -> Backup:
@@ -105,14 +106,15 @@ def restore(folder: Path, settings: Settings) -> Backup:
     data = DataRoot(settings.data).path("")
     if any(path.exists() for path in targets) or any(files_below(data)):
         raise BackupRefused(f"{settings.root} holds a store already: name an empty home")
-    link_files(folder / _DATA, data, files_below(folder / _DATA))
-    for name, target in zip(told.pop("databases"), targets, strict=True):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _copy_last(folder / name, target)
-    with opened(settings) as store:
-        with store.logs.transaction() as connection:
-            release_all_leases(connection)
-        publish_views(store, everything=True)
+    with emptied_on_failure(data, *targets):
+        link_files(folder / _DATA, data, files_below(folder / _DATA))
+        for name, target in zip(told.pop("databases"), targets, strict=True):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _copy_last(folder / name, target)
+        with opened(settings) as store:
+            with store.logs.transaction() as connection:
+                release_all_leases(connection)
+            publish_views(store, everything=True)
     return Backup(**told)
 
 

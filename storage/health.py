@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from storage.domain.findings import Finding, failed, judge_durable_write, judge_free_disk, ok, warning
+from storage.domain.log_files import FOLDER
 from storage.domain.operations import QUEUED
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
@@ -43,6 +44,13 @@ def _check_disk(root: Path) -> Iterator[Finding]:
 def _check_databases(settings: Settings, now: datetime) -> Iterator[Finding]:
     for name, url in (("catalog", settings.catalog), ("logs", settings.log_database)):
         if url.startswith("sqlite:///") and not Path(url.removeprefix("sqlite:///")).exists():
+            if name == "logs" and any(DataRoot(settings.data, make=False).path(FOLDER).rglob("*.parquet")):
+                yield failed(
+                    "storage",
+                    "the logs database is missing, but files of logs are there",
+                    "Bring it back from a backup, or `promptlake doctor --rebuild-logs` makes it anew.",
+                )
+                continue
             yield warning("storage", f"no {name} database yet", "Start the service once: `promptlake up`.")
             continue
         with closing(Catalog(url)) as catalog:
@@ -100,7 +108,7 @@ def _check_outbox(catalog: Catalog, now: datetime) -> Iterator[Finding]:
 
 def _check_log_files(settings: Settings, logs: Catalog) -> Iterator[Finding]:
     """Compare sizes and footers of the files of logs; a daily check in Dagster compares what they hold."""
-    data = DataRoot(settings.data)
+    data = DataRoot(settings.data, make=False)
     with logs.read() as connection:
         named = select_segments(connection)
         companions = select_companions(connection)

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from storage.domain.keys import Workspace
 from storage.domain.log_columns import LOG_COLUMNS
+from storage.domain.log_files import FOLDER
 from storage.domain.log_flush import FlushPlan, plan_flush
 from storage.domain.request_logs import to_us
 from storage.engine.log_patches import Patches
 from storage.engine.log_segments import (
-    FOLDER,
     count_rows,
     find_fault,
     write_log_segments,

@@ -4,11 +4,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
+from storage.domain.log_files import FOLDER
 from storage.domain.log_pace import INDEX_PATIENCE_US
 from storage.domain.request_logs import to_us
 from storage.engine.catalog import Connection
 from storage.engine.log_hits import broken_companions
-from storage.engine.log_segments import FOLDER, is_parquet
+from storage.engine.log_segments import is_parquet
 from storage.engine.log_signs import write_signs
 from storage.engine.log_values import write_values
 from storage.engine.log_words import gather_words, write_words

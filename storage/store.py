@@ -4,8 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from uuid import UUID, uuid4
 
+from storage.domain.errors import PromptlakeError
+from storage.domain.log_files import FOLDER
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
 from storage.engine.group_commit import GroupCommit
@@ -17,6 +20,10 @@ from storage.engine.secrets import secret
 from storage.engine.segment_reader import SegmentReader
 from storage.engine.snapshots import Snapshots
 from storage.settings import Settings
+
+
+class LogsLost(PromptlakeError):
+    """The log database is missing where files of logs are."""
 
 
 def _now() -> datetime:
@@ -58,18 +65,25 @@ def open_store(
     new_id: Callable[[], UUID] = uuid4,
     durable: bool = True,
     stays_ready: bool = False,
+    logs_lost: bool = False,
 ) -> Store:
     """Open the store that the settings name, made or upgraded where needed.
 
     Without `durable`, for a caller who repeats what a power failure undid, the catalog's commits do not wait
-    for the disk. With `stays_ready` a sandbox worker is at hand also after a long pause.
+    for the disk. With `stays_ready` a sandbox worker is at hand also after a long pause. With
+    `logs_lost` a log database that is missing is made anew although files of logs are there.
+
+    Raises:
+        LogsLost: the log database is missing and files of logs are there.
     """
+    data = DataRoot(settings.data)
+    if not logs_lost:
+        _refuse_lost_logs(settings, data)
     catalog = Catalog(settings.catalog, durable=durable)
     # a log of 3 KB fills most of a page of 4 KB: with two to a page a commit writes a quarter less
     logs = Catalog(settings.log_database, page_bytes=8192)
     migrate(catalog, "catalog")
     migrate(logs, "logs")
-    data = DataRoot(settings.data)
     return Store(
         settings=settings,
         catalog=catalog,
@@ -87,10 +101,21 @@ def open_store(
     )
 
 
+def _refuse_lost_logs(settings: Settings, data: DataRoot) -> None:
+    """An empty log database beside files of logs would hide them, and give their ids a second time."""
+    path = Path(settings.log_database.removeprefix("sqlite:///"))
+    is_file = settings.log_database.startswith("sqlite:///")
+    if is_file and not path.exists() and any(data.path(FOLDER).rglob("*.parquet")):
+        raise LogsLost(
+            f"{path} is missing, but files of logs are there. Bring it back from a backup, or let "
+            "`promptlake doctor --rebuild-logs` make it anew from the files."
+        )
+
+
 @contextmanager
-def opened(settings: Settings, *, durable: bool = True) -> Iterator[Store]:
+def opened(settings: Settings, *, durable: bool = True, logs_lost: bool = False) -> Iterator[Store]:
     """Open a store for a block, as `open_store` does."""
-    store = open_store(settings, durable=durable)
+    store = open_store(settings, durable=durable, logs_lost=logs_lost)
     try:
         yield store
     finally:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from storage.domain.errors import PromptlakeError
 
+FOLDER = "logs"
+"""Where files of logs are, below the data root."""
+
 
 class FilesOverlap(PromptlakeError):
     """Two files hold the same logs and neither was made from the other: it cannot be told which counts."""

@@ -18,8 +18,11 @@ def copy_databases(sources: Sequence[Path], target: Path) -> None:
     """Copy SQLite databases as they all stood at one moment, while others read and write them.
 
     Writers wait for a few milliseconds, until the moment is taken.
+
+    Raises:
+        OSError: the disk is full.
     """
-    with ExitStack() as stack:
+    with _full_disk_told(), ExitStack() as stack:
         readers = [stack.enter_context(closing(_connected(source))) for source in sources]
         with _locked(sources):
             for reader in readers:
@@ -32,6 +35,33 @@ def copy_databases(sources: Sequence[Path], target: Path) -> None:
                 reader.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
             sync_file(path)
+
+
+@contextmanager
+def _full_disk_told() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        if "full" in str(error):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
+        raise
+
+
+@contextmanager
+def emptied_on_failure(folder: Path, *files: Path) -> Iterator[None]:
+    """Remove what a block that fails has written: all in a folder that was empty, and files that were not."""
+    try:
+        yield
+    except BaseException:
+        for path in folder.iterdir() if folder.is_dir() else ():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        for path in files:
+            for one in path.parent.glob(f"{path.name}*"):  # what SQLite keeps beside it, too
+                one.unlink(missing_ok=True)
+        raise
 
 
 @contextmanager

@@ -13,13 +13,14 @@ from storage.domain.errors import Unavailable
 class DataRoot:
     """A local folder named by a `file://` URL. Files are written whole: temp, fsync, rename, fsync folder."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, make: bool = True) -> None:
         parts = urlsplit(url)
         if parts.scheme != "file":
             raise ValueError(f"Data URLs must be file:// for now, not {parts.scheme}://")
         self.url = url
         self._root = Path(unquote(parts.path))
-        self._root.mkdir(parents=True, exist_ok=True)
+        if make:
+            self._root.mkdir(parents=True, exist_ok=True)
 
     def path(self, key: str) -> Path:
         """Return where the file of a key is (or will be)."""

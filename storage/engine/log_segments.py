@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from storage.domain.log_files import FOLDER
 from storage.engine.data_root import DataRoot
 from storage.engine.facet_sql import register_facets, with_facets
 from storage.engine.log_patches import RELATION, Patches
@@ -24,7 +25,6 @@ from storage.engine.rows.log_tail import TailRow
 
 Row = TypeVar("Row", TailRow, ScoreRow)
 
-FOLDER = "logs"
 ROW_GROUP_ROWS = 4096
 ROW_GROUP_BYTES = 8_388_608
 """Of larger logs fewer go into a row group: who reads one of them holds its neighbours in memory."""

@@ -1,5 +1,6 @@
 """A backup is of one moment and comes back whole, also when logs are written and compacted meanwhile."""
 
+import errno
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -125,3 +126,28 @@ def test_a_backup_that_is_not_whole_and_a_home_in_use_are_refused(
         path.unlink()
     with pytest.raises(BackupRefused, match="missing"):
         back_up(store, tmp_path / "another")
+
+
+def test_what_fails_half_way_can_be_tried_again(
+    store: Store, tmp_path: Path, elsewhere: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_logs(store, 3)
+    flush_logs(store)
+    folder = tmp_path / "backup"
+
+    def full(*_: object, **_named: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("storage.backup.link_files", full)
+        with pytest.raises(OSError, match="No space"):
+            back_up(store, folder)
+    assert list(folder.iterdir()) == []
+    back_up(store, folder)
+    with monkeypatch.context() as patched:
+        patched.setattr("storage.backup.publish_views", full)
+        with pytest.raises(OSError, match="No space"):
+            restore(folder, elsewhere)
+    restore(folder, elsewhere)
+    with opened(elsewhere) as restored:
+        assert ids(restored) == [1, 2, 3]

@@ -12,13 +12,14 @@ from storage.domain.keys import Principal
 from storage.domain.log_files import FilesOverlap
 from storage.domain.request_logs import LogFilter, Score
 from storage.engine.rows.log_segments import LOGS, Segment, select_segments
+from storage.health import check_storage
 from storage.log_compaction import compact_logs
 from storage.log_deletion import delete_log
 from storage.log_flush import find_segment_faults, flush_logs
 from storage.log_salvage import rebuild_manifest
 from storage.request_logs import get_request_log, scan_request_logs
 from storage.settings import Settings
-from storage.store import Store, opened
+from storage.store import LogsLost, Store, opened
 from tests.logs import add_logs
 
 
@@ -66,7 +67,11 @@ def test_of_a_lost_database_all_but_the_tail_comes_back_and_ids_go_on(
     store.close()
     for name in ("logs.sqlite3", "logs.sqlite3-wal", "logs.sqlite3-shm"):
         (settings.home / name).unlink(missing_ok=True)
-    with opened(settings) as fresh:
+    # an empty database beside the files would hide them, and give their ids again
+    with pytest.raises(LogsLost, match="rebuild-logs"), opened(settings):
+        pass
+    assert any("is missing" in one.sentence for one in check_storage(settings) if one.state == "failed")
+    with opened(settings, logs_lost=True) as fresh:
         assert ids(fresh) == []
         assert rebuild_manifest(fresh).scores == 12
         assert ids(fresh) == filled[:-2]
