@@ -78,7 +78,7 @@ def _read(body: bytes, media: str) -> Export:
 def _priced(call: SpanCall) -> SpanCall:
     price = call.price
     if price is None:
-        price = price_of(call.body["provider"], call.answered_by or call.body["model"], call.usage)
+        price = price_of(call.body["provider"], call.body["model"], call.usage, answered_by=call.answered_by)
     return replace(call, body={**call.body, "price": price})
 
 

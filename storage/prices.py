@@ -26,15 +26,19 @@ _PROVIDERS = {
 }
 
 
-def price_of(provider: str, model: str, usage: Usage) -> float:
-    """Price of a call in US dollars; 0 when the model is not in the table, which is logged once a model."""
-    if not model or not (usage.input or usage.output):
+def price_of(provider: str, model: str, usage: Usage, *, answered_by: str = "") -> float:
+    """Price of a call in US dollars; 0 when the model is not in the table, which is logged once a model.
+
+    What counts is the model that answered; one that the table does not know, by the model that was asked.
+    """
+    if not (model or answered_by) or not (usage.input or usage.output):
         return 0.0
     # brings its table of prices with it, which only those who need it wait for
     from genai_prices import Usage as Tokens  # noqa: PLC0415
 
-    known = _known(provider, model)
+    known = _known(provider, answered_by) or _known(provider, model)
     if known is None:
+        _warn(provider, answered_by or model)
         return 0.0
     tokens = Tokens(
         input_tokens=usage.input,
@@ -45,13 +49,15 @@ def price_of(provider: str, model: str, usage: Usage) -> float:
     try:
         return float(known[1].calc_price(tokens, known[0]).total_price)
     except (LookupError, ValueError):
-        _warn(provider, model)
+        _warn(provider, answered_by or model)
         return 0.0
 
 
 @lru_cache(maxsize=1_000)
 def _known(provider: str, model: str) -> tuple[Any, Any] | None:
     """Find a model in the table, which takes ten times as long as to calculate with it."""
+    if not model:
+        return None
     from genai_prices.data_snapshot import get_snapshot  # noqa: PLC0415
 
     for provider_id in (_PROVIDERS.get(provider, provider), None):
@@ -60,7 +66,6 @@ def _known(provider: str, model: str) -> tuple[Any, Any] | None:
         except (LookupError, ValueError):
             continue
         return found
-    _warn(provider, model)
     return None
 
 

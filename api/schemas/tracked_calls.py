@@ -100,7 +100,7 @@ class TrackRequest(LegacyBody):  # type: ignore[no-redef]  # the plugin spells a
                 "prompt_version_number": self.prompt_version,
                 "input_tokens": call.usage.input,
                 "output_tokens": call.usage.output,
-                "price": price_of(provider, call.answered_by or call.model, call.usage),
+                "price": price_of(provider, call.model, call.usage, answered_by=call.answered_by),
                 "function_name": function_name,
                 "api_type": call.api_type,
             },

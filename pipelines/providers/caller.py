@@ -159,7 +159,7 @@ class Caller:
     ) -> Answered:
         name = self.line.chosen.name
         call = _read(reply.function_name, name, arguments, reply.body)
-        price = price_of(name, call.answered_by or call.model, call.usage)
+        price = price_of(name, call.model, call.usage, answered_by=call.answered_by)
         text = _text(call.output)
         problem: tuple[str | None, str] | None = None
         if _reason(reply.body) in _CUT:

@@ -204,6 +204,18 @@ def test_prices_come_from_a_table_and_are_0_beyond_it(caplog: pytest.LogCaptureF
     assert price_of("openai", "gpt-4o", Usage()) == price_of("openai", "", usage) == 0
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered_by"),
+    [("our-deployment", "gpt-4o-mini"), ("gpt-4o-mini", "our-build"), ("", "gpt-4o-mini")],
+)
+def test_a_price_is_of_the_model_that_answered_else_of_the_one_asked(asked: str, answered_by: str) -> None:
+    usage = Usage(1000, 100)
+    known = price_of("openai", "gpt-4o-mini", usage)
+    assert price_of("openai", asked, usage, answered_by=answered_by) == known > 0
+    dear = price_of("openai", "gpt-4o-mini", usage, answered_by="gpt-4o")
+    assert dear == price_of("openai", "gpt-4o", usage) > known
+
+
 def test_who_provides_a_model() -> None:
     assert provider_of("openai.chat.completions.create", None) == "openai"
     assert provider_of("openai.AzureOpenAI.chat.completions.create", "openai.azure") == "openai.azure"

@@ -116,6 +116,7 @@ def test_the_conventions_of_today(as_json: bool, on_event: bool) -> None:
     assert (call.answered_by, call.usage) == ("gpt-4o-2024-08-06", Usage(100, 3, cache_read=60))
     assert call.body["parameters"] == {"temperature": 0.5, "stop_sequences": ["\n"]}
     assert call.body["metadata"] == {
+        "gen_ai.response.model": "gpt-4o-2024-08-06",
         "gen_ai.conversation.id": "talk",
         "server.port": "443",
         "trace_id": "ab" * 16,
@@ -235,6 +236,19 @@ def test_openinference() -> None:
     bare = read({"openinference.span.kind": "LLM", "input.value": LEGS, "output.value": EIGHT})
     assert (bare.body["input"]["messages"], bare.body["output"]["messages"]) == ([ASKED], [ANSWERED])
     assert (bare.body["provider"], bare.body["model"]) == ("unknown", "unknown")
+
+
+@pytest.mark.parametrize("answer", ['{"legs": 8}', "[1, 2]", "{}", '["a"]', '[{"legs": 8}]', "{not JSON"])
+@pytest.mark.parametrize("told", ["output.value", "gen_ai.completion"])
+def test_an_answer_that_is_json_is_kept_as_its_text(answer: str, told: str) -> None:
+    call = read({"openinference.span.kind": "LLM", told: answer})
+    assert call.body["output"]["messages"] == [{"role": "assistant", "content": text(answer)}]
+
+
+def test_the_model_that_answered_is_kept_where_it_is_another_one() -> None:
+    assert read(CURRENT).body["metadata"]["gen_ai.response.model"] == "gpt-4o-2024-08-06"
+    same = read({**CURRENT, "gen_ai.response.model": "gpt-4o"})
+    assert "gen_ai.response.model" not in same.body["metadata"]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,10 @@ from storage.domain.calls.shapes import (
 from storage.domain.spans.span import from_text
 
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system"}
+# What makes an object a message, or a list of messages: it has one of these.
+_SAYING = frozenset(
+    {"role", "content", "contents", "parts", "message", "messages", "tool_calls", "function_call"}
+)
 
 
 def read_messages(given: Any, role: str) -> list[Message]:
@@ -24,12 +28,20 @@ def read_messages(given: Any, role: str) -> list[Message]:
     said = from_text(given)
     if said is None:
         return []
+    if isinstance(given, str) and not _are_messages(said):
+        # an answer that is JSON is a text like any other
+        return [message(role, given)] if given else []
     if isinstance(said, Mapping) and isinstance(said.get("messages"), list):
         said = said["messages"]
     made: list[Message] = []
     for one in said if isinstance(said, list) else [said]:
         made += read_message(one, role)
     return made
+
+
+def _are_messages(said: Any) -> bool:
+    some = said if isinstance(said, list) else [said]
+    return all(isinstance(one, Mapping) and not _SAYING.isdisjoint(one) for one in some)
 
 
 def read_message(given: Any, role: str) -> list[Message]:

@@ -85,6 +85,7 @@ def read_span(span: Span) -> SpanCall:
     usage = _usage(held)
     requested = held.text("gen_ai.request.model", "llm.model_name")
     answered_by = held.text("gen_ai.response.model") or ""
+    model = requested or answered_by or "unknown"
     start_us = span.start_ns // 1000
     plain = operation in _COMPLETIONS
     body = {
@@ -92,7 +93,7 @@ def read_span(span: Span) -> SpanCall:
             "promptlayer.provider.type", "gen_ai.provider.name", "gen_ai.system", "llm.provider", "llm.system"
         )
         or "unknown",
-        "model": requested or answered_by or "unknown",
+        "model": model,
         "input": completion(_content(asked)) if plain else chat(asked, tools=tools),
         "output": completion(_content(answered)) if plain else chat(answered),
         "request_start_time": iso_us(start_us),
@@ -107,7 +108,9 @@ def read_span(span: Span) -> SpanCall:
         **_outcome(span, held),
     }
     price, prompt = held.get("llm.cost.total", "gen_ai.usage.cost"), _prompt(held)
-    body["metadata"] = _metadata(span, held)
+    # a name that stands for another one: an alias, or a deployment
+    other = {"gen_ai.response.model": answered_by} if answered_by not in {"", model} else {}
+    body["metadata"] = _metadata(span, held, other)
     name = f"span {span.trace_id} {span.span_id}"
     return SpanCall(name, body, usage, answered_by, _price(price), prompt)
 
@@ -254,7 +257,7 @@ def _whole(value: Any) -> int | None:
     return count(value) or None
 
 
-def _metadata(span: Span, held: Attributes) -> dict[str, str]:
+def _metadata(span: Span, held: Attributes, model: dict[str, str]) -> dict[str, str]:
     """Say what the span's own words were: who it is, its service, and what no other field holds."""
     own = mapping(held.json("metadata"))
     ids = {"trace_id": span.trace_id, "span_id": span.span_id, "parent_span_id": span.parent_span_id}
@@ -267,7 +270,7 @@ def _metadata(span: Span, held: Attributes) -> dict[str, str]:
             dropped += 1
         elif value is not None:
             kept[name] = _cut(as_text(value))
-    kept |= {name: _cut(as_text(value)) for name, value in (ids | service).items() if value}
+    kept |= {name: _cut(as_text(value)) for name, value in (ids | service | model).items() if value}
     return kept | ({"dropped_attributes": str(dropped)} if dropped else {})
 
 
