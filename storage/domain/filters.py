@@ -21,6 +21,8 @@ MOST_DEPTH = 200
 MOST_FILTERS = 1_000
 MOST_TEXT_FILTERS = 100
 """Each makes the texts of a log anew."""
+MOST_SCORE_FILTERS = 100
+"""Each joins the logs with the scores of a name: time and memory grow with their square."""
 MOST_VALUES = 10_000
 _MOST_PROBLEMS = 20
 
@@ -169,6 +171,7 @@ class _Parser:
     def __init__(self) -> None:
         self._filters = 0
         self._text_filters = 0
+        self._score_filters = 0
         self._values = 0
         self._problems: list[Problem] = []
 
@@ -227,6 +230,9 @@ class _Parser:
         self._text_filters += kind == "text"
         if self._text_filters > MOST_TEXT_FILTERS:
             raise _too_large(loc, f"a group holds at most {MOST_TEXT_FILTERS} filters of texts")
+        self._score_filters += field == "score"
+        if self._score_filters > MOST_SCORE_FILTERS:
+            raise _too_large(loc, f"a group holds at most {MOST_SCORE_FILTERS} filters of scores")
         if not isinstance(operator, str) or operator not in OPERATORS[kind]:
             self._wrong(
                 (*loc, "operator"),

@@ -162,6 +162,7 @@ def test_each_log_is_found_once_while_others_log_and_flush(client: TestClient, s
 
 def test_a_wrong_filter_is_named_by_its_path_and_never_a_failure_of_ours(client: TestClient) -> None:
     leaf = {"field": "engine", "operator": "is", "value": "x"}
+    scores = [{"field": "score", "operator": "neq", "nested_key": str(at), "value": at} for at in range(100)]
 
     def deep(depth: int) -> dict[str, Any]:
         group: dict[str, Any] = {"filters": [leaf]}
@@ -176,6 +177,7 @@ def test_a_wrong_filter_is_named_by_its_path_and_never_a_failure_of_ours(client:
         ),
         ({"filter_group": {"filters": [leaf] * 10_000}}, None),
         ({"filter_group": deep(201)}, None),
+        ({"filter_group": {"filters": [*scores, scores[0]]}}, ["body", "filter_group", "filters", "100"]),
         ({"filter_group": []}, ["body", "filter_group"]),
         ({"sort_order": "asc"}, None),
         ({"sort_by": "colour", "sort_order": "asc"}, ["body", "sort_by"]),
@@ -193,6 +195,9 @@ def test_a_wrong_filter_is_named_by_its_path_and_never_a_failure_of_ours(client:
             assert answer.json()["detail"][0]["loc"] == loc
     assert client.post(SEARCH, json={"filter_group": deep(200)}).status_code == 200
     assert client.post(SEARCH, json={"filter_group": {"filters": [leaf] * 1_000}}).status_code == 200
+    for logic in ("AND", "OR"):
+        group = {"logic": logic, "filters": scores}
+        assert client.post(SEARCH, json={"filter_group": group}).status_code == 200
     headers = {"Content-Type": "application/json"}
     for depth, status in ((450, 422), (5_000, 422)):
         text = '{"filter_group": ' + '{"filters": [' * depth + "]}" * depth + "}"

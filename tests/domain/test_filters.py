@@ -11,6 +11,7 @@ from storage.domain.filters import (
     FIELDS,
     MOST_DEPTH,
     MOST_FILTERS,
+    MOST_SCORE_FILTERS,
     MOST_TEXT_FILTERS,
     MOST_VALUES,
     OPERATORS,
@@ -204,6 +205,10 @@ def test_groups_may_be_deep_and_wide_up_to_a_limit_that_is_told() -> None:
     parse_filter_group({"filters": [text] * MOST_TEXT_FILTERS})
     with pytest.raises(Invalid, match=r"filters\.100: a group holds at most 100 filters of texts"):
         parse_filter_group({"filters": [text] * (MOST_TEXT_FILTERS + 1)})
+    score = {"field": "score", "operator": "is_null"}
+    parse_filter_group({"filters": [score] * MOST_SCORE_FILTERS})
+    with pytest.raises(Invalid, match=r"filters\.100: a group holds at most 100 filters of scores"):
+        parse_filter_group({"filters": [score] * (MOST_SCORE_FILTERS + 1)})
     assert "at most" in wrong({"filters": [leaf] * 10_000})[0][1]
     many = [leaf | {"operator": "in", "value": list(map(str, range(MOST_VALUES // 2 + 1)))}] * 2
     assert "at most" in wrong({"filters": many})[0][1]
