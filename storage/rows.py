@@ -22,7 +22,7 @@ from storage.sheets import require_sheet
 from storage.store import Store
 
 MOST_CELLS = 100_000
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 8 * 1024 * 1024
 
 
 def list_rows(

@@ -39,16 +39,19 @@ class SegmentReader:
 
         path = self._data.path(segment.key)
         footer = self._footer(segment)
-        first, last = _groups(footer, start, count)
         wanted = [field_name(field) for field in fields]
-        names = list(dict.fromkeys(wanted))
+        kept: dict[str, list[Any]] = {name: [] for name in wanted}
         with pq.ParquetFile(path, metadata=footer.metadata, pre_buffer=False) as file:
-            groups = list(range(first, last + 1))
-            table = file.read_row_groups(groups, columns=names, use_threads=False)
-        rows = table.slice(start - footer.starts[first], count)
+            first, last = _groups(footer, start, count)
+            # one after the other: of long values a group may have many megabytes
+            for group in range(first, last + 1):
+                table = file.read_row_group(group, columns=list(kept), use_threads=False)
+                begin = max(start - footer.starts[group], 0)
+                rows = table.slice(begin, start + count - footer.starts[group] - begin)
+                for name, held in kept.items():
+                    held.extend(rows.column(name).to_pylist())
         return [
-            _values(rows.column(name).to_pylist(), segment.encodings[field])
-            for name, field in zip(wanted, fields, strict=True)
+            _values(kept[name], segment.encodings[field]) for name, field in zip(wanted, fields, strict=True)
         ]
 
     def read_arrow(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> Any:

@@ -21,7 +21,7 @@ from storage.engine.snapshots import Snapshot
 SheetFormat = Literal["parquet", "csv", "jsonl"]
 _MOST_ROWS = 2_048
 _MOST_CELLS = 100_000
-_MOST_BYTES = 16 * 1024 * 1024
+_MOST_BYTES = 8 * 1024 * 1024
 _PIECE_BYTES = 64 * 1024
 
 
@@ -54,7 +54,10 @@ def _batches(
         count = min(_MOST_ROWS, max(1, _MOST_CELLS // max(1, len(nos))), rows - start)
         while count > 1 and rows_bytes(reader, snapshot, nos, start, count) > _MOST_BYTES:
             count //= 2
-        yield read_columns(reader, snapshot, nos, start, count)
+        batch = read_columns(reader, snapshot, nos, start, count)
+        yield batch
+        # whoever wrote them may still name them: the next ones are read into the memory of these
+        batch.clear()
         start += count
         report(count)
 
@@ -127,10 +130,14 @@ def _parquet(
     )
     with pq.ParquetWriter(pa.PythonFile(drain, mode="w"), schema, compression=COMPRESSION) as writer:
         for batch in batches:
-            arrays = [
-                arrow_array([cell[0] for cell in cells], encoding)
-                for cells, encoding in zip(batch, encodings, strict=True)
-            ]
-            writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
+            writer.write_table(_table(batch, encodings, schema))
             yield drain.taken()
     yield drain.taken()
+
+
+def _table(batch: list[list[Written]], encodings: Sequence[Encoding], schema: pa.Schema) -> pa.Table:
+    arrays = [
+        arrow_array([cell[0] for cell in cells], encoding)
+        for cells, encoding in zip(batch, encodings, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

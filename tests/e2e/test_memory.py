@@ -1,5 +1,6 @@
 """The API's memory stays bounded whatever is asked of logs that have megabytes each."""
 
+import json
 import random
 import sys
 from base64 import b64encode
@@ -15,11 +16,13 @@ from storage.log_index import count_unindexed
 from storage.log_pace import waiting_bytes
 from storage.settings import Settings
 from storage.store import open_store
+from tests.e2e.test_operations import Import
 from tests.logs import chat, exchange
 from tests.stack import KEY, Stack, running, wait_for
 
 LOGS, MEGABYTES = 120, 3
 MOST_BYTES = 600_000_000
+TABLES = "/api/public/v2/tables"
 SEARCH, ANALYTICS = "/api/public/v2/requests/search", "/api/public/v2/requests/analytics"
 
 
@@ -71,6 +74,7 @@ def _peak_bytes(pid: int) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are told by Linux")
 def test_whatever_is_asked_of_large_logs_the_api_stays_below_600_mb(full: Stack) -> None:
     newest = full.api.post(SEARCH, json={"per_page": 100}, timeout=120).json()
@@ -93,4 +97,32 @@ def test_whatever_is_asked_of_large_logs_the_api_stays_below_600_mb(full: Stack)
     assert full.api.post(SEARCH, json=ASKED[0][1], timeout=120).json()["total"] == LOGS + 8
     one = full.api.get(f"/api/public/v2/requests/{ids[0]}", timeout=60)
     assert len(one.content) > MEGABYTES * 1_000_000
+    assert _peak_bytes(full.pids()["api"]) < MOST_BYTES
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are told by Linux")
+def test_a_sheet_of_large_logs_is_imported_read_and_exported_below_600_mb(full: Stack) -> None:
+    table_id = full.api.post(TABLES, json={}).json()["table"]["id"]
+    source = {"type": "request_logs", "q": "picture"}
+    made = full.api.post(f"{TABLES}/{table_id}/sheets", json={"source": source}).json()
+    started = Import(full, table_id, made["sheet"]["id"], made["operation_id"])
+    assert started.wait("succeeded", "failed", within_s=240)["rows_added"] == LOGS + 8
+    sheet = f"{TABLES}/{table_id}/sheets/{started.sheet_id}"
+
+    def read(kind: str) -> None:
+        with httpx2.Client(base_url=full.api.base_url, headers={"X-API-KEY": KEY}, timeout=180) as client:
+            page = client.get(f"{sheet}/rows", params={"limit": 1000}).json()
+            assert 1 <= page["count"] == page["pagination"]["limit"] < LOGS
+            with client.stream("GET", f"{sheet}/export", params={"format": kind}) as answer:
+                assert sum(map(len, answer.iter_bytes())) > LOGS * MEGABYTES * 700_000
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(read, ("parquet", "csv", "jsonl")))
+    scope = json.dumps(_text("contains", "picture"))
+    for field in ("engine", "output_keys", "input_variable_keys", "metadata_keys", "tags"):
+        asked = {"field": field, "filter_group": scope}
+        answer = full.api.get("/api/public/v2/requests/suggestions", params=asked, timeout=120)
+        assert answer.status_code == 200
     assert _peak_bytes(full.pids()["api"]) < MOST_BYTES
