@@ -6,6 +6,7 @@ A group is `{logic: "AND"|"OR", filters: [filter | group]}`, a filter
 field is absent: whatever the test does not hold for.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,10 +20,8 @@ Logic = Literal["AND", "OR"]
 
 MOST_DEPTH = 200
 MOST_FILTERS = 1_000
-MOST_TEXT_FILTERS = 100
-"""Each makes the texts of a log anew."""
-MOST_SCORE_FILTERS = 100
-"""Each joins the logs with the scores of a name: time and memory grow with their square."""
+MOST_COSTLY_FILTERS = 100
+"""Of each kind: by each filter a text is made anew, scores are joined with the logs, variables are parsed."""
 MOST_VALUES = 10_000
 _MOST_PROBLEMS = 20
 
@@ -57,6 +56,13 @@ FIELDS: Mapping[str, Kind] = {
     "metadata": "nested",
     "output": "nested",
     "input_variables": "nested",
+}
+_COSTLY: Mapping[str, str] = {
+    "input_text": "texts",
+    "output_text": "texts",
+    "score": "scores",
+    "input_variables": "input variables",
+    "input_variable_keys": "input variables",
 }
 _NUMERIC = ("eq", "neq", "gt", "gte", "lt", "lte", "between", "in", "not_in", "is_null", "is_not_null")
 OPERATORS: Mapping[Kind, tuple[str, ...]] = {
@@ -170,8 +176,7 @@ class _Parser:
 
     def __init__(self) -> None:
         self._filters = 0
-        self._text_filters = 0
-        self._score_filters = 0
+        self._costly: Counter[str] = Counter()
         self._values = 0
         self._problems: list[Problem] = []
 
@@ -227,12 +232,10 @@ class _Parser:
             self._wrong((*loc, "field"), f"must be one of {', '.join(FIELDS)}", "enum")
             return None
         kind = FIELDS[field]
-        self._text_filters += kind == "text"
-        if self._text_filters > MOST_TEXT_FILTERS:
-            raise _too_large(loc, f"a group holds at most {MOST_TEXT_FILTERS} filters of texts")
-        self._score_filters += field == "score"
-        if self._score_filters > MOST_SCORE_FILTERS:
-            raise _too_large(loc, f"a group holds at most {MOST_SCORE_FILTERS} filters of scores")
+        if (costly := _COSTLY.get(field)) is not None:
+            self._costly[costly] += 1
+            if self._costly[costly] > MOST_COSTLY_FILTERS:
+                raise _too_large(loc, f"a group holds at most {MOST_COSTLY_FILTERS} filters of {costly}")
         if not isinstance(operator, str) or operator not in OPERATORS[kind]:
             self._wrong(
                 (*loc, "operator"),

@@ -195,9 +195,11 @@ def test_a_wrong_filter_is_named_by_its_path_and_never_a_failure_of_ours(client:
             assert answer.json()["detail"][0]["loc"] == loc
     assert client.post(SEARCH, json={"filter_group": deep(200)}).status_code == 200
     assert client.post(SEARCH, json={"filter_group": {"filters": [leaf] * 1_000}}).status_code == 200
-    for logic in ("AND", "OR"):
-        group = {"logic": logic, "filters": scores}
-        assert client.post(SEARCH, json={"filter_group": group}).status_code == 200
+    empty = [{"field": "input_variables", "operator": "is_empty", "nested_key": str(at)} for at in range(100)]
+    for costly in (scores, empty):
+        for logic in ("AND", "OR"):
+            group = {"logic": logic, "filters": costly}
+            assert client.post(SEARCH, json={"filter_group": group}).status_code == 200
     headers = {"Content-Type": "application/json"}
     for depth, status in ((450, 422), (5_000, 422)):
         text = '{"filter_group": ' + '{"filters": [' * depth + "]}" * depth + "}"

@@ -9,10 +9,9 @@ from storage.domain.filter_match import Subject, matches
 from storage.domain.filters import (
     EVERYTHING,
     FIELDS,
+    MOST_COSTLY_FILTERS,
     MOST_DEPTH,
     MOST_FILTERS,
-    MOST_SCORE_FILTERS,
-    MOST_TEXT_FILTERS,
     MOST_VALUES,
     OPERATORS,
     Filter,
@@ -201,17 +200,26 @@ def test_groups_may_be_deep_and_wide_up_to_a_limit_that_is_told() -> None:
     assert "deeper than" in wrong(deep(MOST_DEPTH + 1))[0][1]
     assert "deeper than" in wrong(deep(3_000))[0][1]
     parse_filter_group({"filters": [leaf] * MOST_FILTERS})
-    text = {"field": "input_text", "operator": "contains", "value": "x"}
-    parse_filter_group({"filters": [text] * MOST_TEXT_FILTERS})
-    with pytest.raises(Invalid, match=r"filters\.100: a group holds at most 100 filters of texts"):
-        parse_filter_group({"filters": [text] * (MOST_TEXT_FILTERS + 1)})
-    score = {"field": "score", "operator": "is_null"}
-    parse_filter_group({"filters": [score] * MOST_SCORE_FILTERS})
-    with pytest.raises(Invalid, match=r"filters\.100: a group holds at most 100 filters of scores"):
-        parse_filter_group({"filters": [score] * (MOST_SCORE_FILTERS + 1)})
     assert "at most" in wrong({"filters": [leaf] * 10_000})[0][1]
     many = [leaf | {"operator": "in", "value": list(map(str, range(MOST_VALUES // 2 + 1)))}] * 2
     assert "at most" in wrong({"filters": many})[0][1]
+
+
+@pytest.mark.parametrize(
+    ("field", "operator", "of"),
+    [
+        ("input_text", "contains", "texts"),
+        ("score", "eq", "scores"),
+        ("input_variables", "key_equals", "input variables"),
+        ("input_variable_keys", "contains", "input variables"),
+    ],
+)
+def test_of_what_costs_much_there_are_few(field: str, operator: str, of: str) -> None:
+    leaf = {"field": field, "operator": operator, "value": "1"}
+    one = leaf | ({"nested_key": "k"} if field == "input_variables" else {})
+    parse_filter_group({"filters": [one] * MOST_COSTLY_FILTERS})
+    with pytest.raises(Invalid, match=rf"filters\.100: a group holds at most 100 filters of {of}"):
+        parse_filter_group({"filters": [one] * (MOST_COSTLY_FILTERS + 1)})
 
 
 def test_of_many_problems_some_are_told() -> None:
