@@ -11,6 +11,7 @@ from storage.domain.log_compaction import REWRITE_AFTER, REWRITE_ROWS, Piece, pl
 from storage.domain.log_deletions import Gone
 from storage.domain.log_pace import MERGE_PATIENCE_US
 from storage.domain.request_logs import from_us, to_us
+from storage.engine.checkpoints import empty_log
 from storage.engine.log_patches import NONE, Patches
 from storage.engine.log_rewrite import rewrite_logs, rewrite_scores
 from storage.engine.rows.log_companions import Companion, insert_companions
@@ -129,8 +130,10 @@ def compact_logs(store: Store, day: date | None = None, *, rewrite_all: bool = F
                 result = result.plus(work.old, new)
             _compact_scores(store, owner, state, works)
     publish_views(store, at_once=True)
-    deleted = result.rows_before - result.rows_after
-    return replace(result, deleted_rows=deleted, swept_files=sweep_log_files(store))
+    deleted, swept = result.rows_before - result.rows_after, sweep_log_files(store)
+    if deleted or swept:  # deleted logs leave the files: they must not stay in the database either
+        empty_log(store.logs.sqlite_path)
+    return replace(result, deleted_rows=deleted, swept_files=swept)
 
 
 def _states(store: Store, *, rewrite_all: bool) -> Iterator[_State]:

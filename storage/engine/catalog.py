@@ -136,6 +136,8 @@ def _configure_sqlite(connection: DBAPIConnection, _entry: ConnectionPoolEntry) 
         "synchronous=FULL",
         "foreign_keys=ON",
         "temp_store=MEMORY",
+        # what was deleted must not be found in the file later; many builds of SQLite do so anyway
+        "secure_delete=ON",
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()

@@ -65,6 +65,27 @@ def _checkpoint(connection: sqlite3.Connection) -> None:
             time.sleep(_REST_S)
 
 
+def empty_log(path: str | None) -> bool:
+    """Move a write-ahead log into its database and cut it off: it holds what has been deleted since.
+
+    Gives up after some tries where others read and write all the time; their next checkpoint begins it anew.
+    """
+    if path is None:
+        return True
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            connection.execute(f"PRAGMA busy_timeout={_TRY_MS:d}")
+            for _ in range(_TRIES):
+                busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not busy:
+                    return True
+                time.sleep(_REST_S)
+    except sqlite3.OperationalError as error:
+        log.warning("the log database's write-ahead log could not be emptied: %s", error)
+    return False
+
+
 def _begin_anew(connection: sqlite3.Connection) -> bool:
     """Say whether it was possible: no writer and no reader was in the way."""
     busy, _, _ = connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()

@@ -33,7 +33,7 @@ from storage.sql import open_ad_hoc
 from storage.store import Store
 from storage.tracking import track_metadata, track_score
 from storage.workspaces import create_workspace
-from tests.logs import add_logs
+from tests.logs import add_logs, chat
 
 
 def later(store: Store, **gap: float) -> Store:
@@ -239,3 +239,16 @@ def test_of_two_deletions_of_one_log_at_once_one_is_told_that_it_is_gone(
     with store.catalog.read() as connection:
         kinds = connection.execute(sa.select(audit_entries.c.kind)).scalars()
         assert list(kinds).count("request_log") == 1
+
+
+def test_a_deleted_text_stands_in_no_file_of_the_databases_once_it_left_the_files(
+    store: Store, who: Principal
+) -> None:
+    secret = b"walrus-4711"
+    add_logs(store, 3, input=chat("user", secret.decode()))
+    for _ in range(2):  # the next flush removes from the tail what the last one wrote
+        flush_logs(store)
+    delete_logs(store, who, [1, 2, 3])
+    compact_logs(store, rewrite_all=True)
+    files = [path for path in store.settings.root.glob("*.sqlite3*") if secret in path.read_bytes()]
+    assert files == []
