@@ -109,16 +109,21 @@ def _has_lone_surrogate(body: bytes) -> bool:
     return False
 
 
-def keep_json(request: Request, body: bytes, *, deep: bool = False) -> None:
-    """Read the body and keep it where the framework will look for it, whatever it says that it is."""
+def keep_json(request: Request, body: bytes, *, deep: bool = False) -> Any:
+    """Read the body and keep it where the framework will look for it, whatever it says that it is; return it.
+
+    Of an empty body nothing is kept, and None returned.
+    """
     if not body:
-        return
-    request._json = load_json(body, deep=deep)  # noqa: SLF001 - where starlette itself keeps a body that was parsed
+        return None
+    found = load_json(body, deep=deep)
+    request._json = found  # noqa: SLF001 - where starlette itself keeps a body that was parsed
     if not request.headers.get("content-type", "").startswith("application/json"):
         # the framework would take it for bytes
         headers = request.headers.mutablecopy()
         headers["content-type"] = "application/json"
         request._headers = headers  # noqa: SLF001 - as above
+    return found
 
 
 def _has_infinite(value: Any) -> bool:

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from api.deps import service_of
 from api.json_body import keep_json, load_json
 from api.limits import read_body
+from api.own_workspace import is_untold, leave_out_own
 from storage.domain.errors import Malformed, Unauthorized
 from storage.domain.keys import Principal, require
 from storage.store import Store
@@ -73,6 +74,7 @@ class GuardedRoute(APIRoute):
         reads = bool(_WITH_BODY & set(self.methods or ())) and not declared.streams_body
 
         takes_body = self.body_field is not None
+        untold = self.body_field is not None and is_untold(self.body_field.field_info.annotation)
         deprecated = bool(self.deprecated)
 
         async def guarded(request: Request) -> Response:
@@ -91,7 +93,9 @@ class GuardedRoute(APIRoute):
                 if not declared.key_in_body:
                     await read_body(request, limit, service.settings.body_idle_s)
                 if takes_body:
-                    keep_json(request, await request.body(), deep=declared.deep_json)
+                    found = keep_json(request, await request.body(), deep=declared.deep_json)
+                    if untold:
+                        leave_out_own(found, who)
             return await handle(request)
 
         return guarded

@@ -14,7 +14,9 @@ from starlette.requests import ClientDisconnect, Request
 from api.deps import service_of
 from api.errors import BodyTimeout, problems_of
 from api.file_body import FileBodyReader
+from api.own_workspace import is_untold, leave_out_own
 from storage.domain.errors import Invalid, PayloadTooLarge
+from storage.domain.keys import Principal
 from storage.domain.uploads import Upload
 from storage.uploads import Incoming
 
@@ -48,7 +50,7 @@ async def receive_file(
     reader = FileBodyReader(path, incoming.write, settings.max_body_bytes)
     try:
         await _decode(request, reader, settings.body_idle_s)
-        body = await run_in_threadpool(_validated, reader, model)
+        body = await run_in_threadpool(_validated, reader, model, request.state.principal)
         upload = await run_in_threadpool(incoming.park) if reader.has_file else None
     except BaseException:
         # also when the caller goes away or the server stops
@@ -113,8 +115,11 @@ async def _batches(request: Request, idle_s: float) -> AsyncIterator[bytes]:
             yield batch
 
 
-def _validated(reader: FileBodyReader, model: type[Body]) -> Body:
+def _validated(reader: FileBodyReader, model: type[Body], who: Principal) -> Body:
+    found = reader.finish()
+    if is_untold(model):
+        leave_out_own(found, who)
     try:
-        return model.model_validate(reader.finish())
+        return model.model_validate(found)
     except ValidationError as error:
         raise Invalid(*problems_of(error.errors(), "body")) from error
