@@ -12,13 +12,17 @@ from storage.domain.log_deletions import Gone
 from storage.engine.data_root import DataRoot
 from storage.engine.facet_sql import register_facets, with_facets
 from storage.engine.log_patches import Patches
-from storage.engine.log_segments import blank_segment, write_segment
+from storage.engine.log_segments import blank_segment, file_sha256, write_segment
 from storage.engine.log_sql import LOG_NAMES, arrow_ids, duck, present, quoted, segments
 from storage.engine.rows.log_segments import Segment
 
 
 class LogsMissing(RuntimeError):
     """A rewritten file does not hold what the old ones held: it must not take their place."""
+
+
+class LogsDamaged(RuntimeError):
+    """A file to be rewritten is not what was written: what it holds now must not get a new checksum."""
 
 
 def rewrite_logs(
@@ -36,9 +40,11 @@ def rewrite_logs(
     Patches become part of the logs that they speak of.
 
     Raises:
+        LogsDamaged: a file is not as it was written.
         LogsMissing: it has more or fewer logs than it should.
         Unavailable: the disk is full.
     """
+    _check_unchanged(data, old)
     files = segments([str(data.path(segment.key)) for segment in old], LOG_NAMES, LOG_COLUMNS)
     with _without(gone) as connection:
         # Each file is sorted and they are read in their order, so that nothing need be sorted again.
@@ -67,8 +73,10 @@ def rewrite_scores(
     """Write segments of scores as one file, only the last change of each; None when none is left.
 
     Raises:
+        LogsDamaged: a file is not as it was written.
         Unavailable: the disk is full.
     """
+    _check_unchanged(data, old)
     files = ", ".join(quoted(str(data.path(segment.key))) for segment in old)
     query = (
         f"SELECT * FROM read_parquet([{files}]) WHERE {present(gone, of='request_id')} "  # noqa: S608
@@ -76,6 +84,13 @@ def rewrite_scores(
     )
     with _without(gone) as connection:
         return _write(connection, data, query, "change", old, "", new_id(), now_us)
+
+
+def _check_unchanged(data: DataRoot, old: Sequence[Segment]) -> None:
+    for segment in old:
+        path = data.path(segment.key)
+        if not path.exists() or file_sha256(path) != segment.sha256:
+            raise LogsDamaged(f"{segment.key} is missing, or its checksum is not the manifest's")
 
 
 def _write(

@@ -8,8 +8,11 @@ import pytest
 from storage.domain.errors import Unavailable
 from storage.domain.keys import Principal
 from storage.domain.request_logs import LogFilter
+from storage.engine.log_rewrite import LogsDamaged
 from storage.engine.rows.log_segments import select_segments
 from storage.health import check_storage
+from storage.log_compaction import compact_logs
+from storage.log_deletion import delete_log
 from storage.log_flush import flush_logs
 from storage.log_index import index_logs
 from storage.log_salvage import rebuild_manifest
@@ -63,6 +66,21 @@ def test_readers_say_that_a_file_is_damaged(
     with pytest.raises(QueryError), open_ad_hoc(store, "default") as views:
         views.show("SELECT sum(length(input)) FROM request_logs", max_rows=1, max_width=80)
     assert get_request_log(store, who, 3)["id"] == 3
+
+
+def test_a_damaged_file_is_not_rewritten_as_one_that_looks_whole(
+    store: Store, who: Principal, files: list[Path]
+) -> None:
+    content = bytearray(files[0].read_bytes())
+    # in what the footer says beside the columns: all of it can still be read
+    place = content.rindex(b"promptlake")
+    content[place] ^= 1
+    files[0].write_bytes(content)
+    delete_log(store, who, 1)
+    with pytest.raises(LogsDamaged, match=files[0].name):
+        compact_logs(store, rewrite_all=True)
+    with store.logs.read() as connection:
+        assert [store.data.path(one.key) for one in select_segments(connection)] == files
 
 
 def test_the_doctor_names_a_damaged_file_and_its_cure_works(
