@@ -30,7 +30,8 @@ WAIT_S = 30.0
 LIMIT_S = 60.0
 _STEPS_BACK = 5
 _MOST_COUNTS = 200_000
-_MOST_TOLD = 1_000_000
+# each takes some 430 bytes
+_MOST_TOLD = 50_000
 
 
 class LogLake:
