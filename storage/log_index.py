@@ -63,7 +63,7 @@ def _lacking(store: Store, connection: Connection, from_bytes: int) -> list[Segm
 def index_logs(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> IndexResult:
     """Make what segments lack, the newest first; what comes meanwhile, and a burst, are looked at in between.
 
-    What cannot be read any more counts as lacking.
+    What is missing or cut off counts as lacking.
 
     Raises:
         LeaseRefused: another process is at it.
@@ -71,7 +71,7 @@ def index_logs(store: Store, *, from_bytes: int = INDEX_FROM_BYTES) -> IndexResu
     """
     result = IndexResult()
     with held_lease(store, INDEX_LEASE) as owner:
-        forget_broken_index(store)
+        forget_broken_index(store, look_inside=False)
         tried: set[UUID] = set()
         while (segment := _next(store, from_bytes, tried)) is not None:
             tried.add(segment.id)
@@ -118,19 +118,21 @@ def make_companions(store: Store, segment: Segment) -> list[Companion]:
     return [Companion(segment.id, kind, name, size) for name, (kind, size) in sizes.items()]
 
 
-def forget_broken_index(store: Store) -> int:
+def forget_broken_index(store: Store, *, look_inside: bool = True) -> int:
     """Forget indexes and dictionaries that cannot be read; return of how many segments.
 
-    `index_logs` makes them anew.
+    `index_logs` makes them anew. Looking inside reads the footer of each, which may take seconds; without it
+    those count that are missing or have another size.
     """
     with store.logs.read() as connection:
         named = select_companions(connection)
     broken = broken_companions(store.data, named)
-    broken |= {
-        one.segment_id
-        for one in named
-        if one.segment_id not in broken and not is_parquet(store.data, one.key)
-    }
+    if look_inside:
+        broken |= {
+            one.segment_id
+            for one in named
+            if one.segment_id not in broken and not is_parquet(store.data, one.key)
+        }
     if broken:
         with store.logs.transaction() as connection:
             forget_companions(connection, broken, to_us(store.now()))
