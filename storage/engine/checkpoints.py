@@ -4,6 +4,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 
 log = logging.getLogger("promptlake.logs")
@@ -58,11 +59,7 @@ def _checkpoint(connection: sqlite3.Connection) -> None:
     if pages > _FAR_TOO_MANY_PAGES:
         _begin_anew(connection)
     elif pages > _MOST_PAGES:
-        connection.execute(f"PRAGMA busy_timeout={_TRY_MS:d}")
-        for _ in range(_TRIES):
-            if _begin_anew(connection):
-                break
-            time.sleep(_REST_S)
+        _try(connection, _begin_anew)
 
 
 def empty_log(path: str | None) -> bool:
@@ -75,18 +72,31 @@ def empty_log(path: str | None) -> bool:
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-            connection.execute(f"PRAGMA busy_timeout={_TRY_MS:d}")
-            for _ in range(_TRIES):
-                busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                if not busy:
-                    return True
-                time.sleep(_REST_S)
+            return _try(connection, _cut_off)
     except sqlite3.OperationalError as error:
         log.warning("the log database's write-ahead log could not be emptied: %s", error)
     return False
 
 
+def _try(connection: sqlite3.Connection, what: Callable[[sqlite3.Connection], bool]) -> bool:
+    """Try some times, for some milliseconds each; say whether it was done."""
+    connection.execute(f"PRAGMA busy_timeout={_TRY_MS:d}")
+    for _ in range(_TRIES):
+        if what(connection):
+            return True
+        time.sleep(_REST_S)
+    return False
+
+
 def _begin_anew(connection: sqlite3.Connection) -> bool:
     """Say whether it was possible: no writer and no reader was in the way."""
-    busy, _, _ = connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+    return _is_done(connection, "RESTART")
+
+
+def _cut_off(connection: sqlite3.Connection) -> bool:
+    return _is_done(connection, "TRUNCATE")
+
+
+def _is_done(connection: sqlite3.Connection, mode: str) -> bool:
+    busy, _, _ = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
     return not busy
