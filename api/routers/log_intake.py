@@ -50,7 +50,7 @@ async def log_batch(
     service = service_of(request)
     raw = await read_body(request, MAX_BATCH_BYTES, service.settings.body_idle_s)
     async with service.reading:
-        logs = await run_in_threadpool(read_batch, raw)
+        logs = await run_in_threadpool(read_batch, raw, who)
         new = [NewLog(log.fields(), log.given_score()) for log in logs]
     ids = await log_requests(service.logs, who, new, idempotency_key=idempotency_key)
     return LogBatchAnswer(ids=ids)

@@ -5,9 +5,11 @@ from typing import Any, Literal
 from pydantic import Field, TypeAdapter
 
 from api.json_body import load_json, validate_value
+from api.own_workspace import leave_out_own
 from api.schemas.base import Answer, Body, example
 from api.schemas.request_logs import LOG_REQUEST, LogRequest
 from storage.domain.errors import Invalid, PayloadTooLarge, Problem
+from storage.domain.keys import Principal
 
 MOST_LOGS = 1_000
 # More than 64 MB of real logs hold; each takes some hundred bytes of memory while the batch is read.
@@ -47,17 +49,19 @@ class _Envelope(Body):
 _ENVELOPE: TypeAdapter[_Envelope] = TypeAdapter(_Envelope)
 
 
-def read_batch(raw: bytes) -> list[LogRequest]:
+def read_batch(raw: bytes, who: Principal) -> list[LogRequest]:
     """Read and validate a batch; log by log, so that other threads get their turn between.
 
     Raises:
-        Malformed: it is no JSON.
+        Malformed: it is no JSON, or names another workspace.
         PayloadTooLarge: it has too many values.
         Invalid: it does not fit; each problem is told by its path (`requests.17.input.type`).
     """
     if raw.count(b",") > MOST_VALUES:  # commas of texts count too: real ones are far fewer
         raise PayloadTooLarge(f"A batch has at most {MOST_VALUES} values")
-    given = validate_value(_ENVELOPE, load_json(raw)).requests
+    body = load_json(raw)
+    leave_out_own(body, who)
+    given = validate_value(_ENVELOPE, body).requests
     problems: list[Problem] = []
     logs: list[LogRequest] = []
     for at, one in enumerate(given):

@@ -45,6 +45,7 @@ def test_every_body_that_changes_something_takes_the_keys_own_workspace_and_no_o
         ("/rest/track-score", {"request_id": 1, "score": 50}),
         ("/rest/track-metadata", {"request_id": 1, "metadata": {"a": "b"}}),
         ("/rest/create-group", {}),
+        ("/api/public/v2/requests/batch", {"requests": [exchange()]}),
     ],
 )
 def test_so_do_searches_and_what_is_tracked(client: TestClient, path: str, body: dict[str, Any]) -> None:
