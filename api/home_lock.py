@@ -134,7 +134,8 @@ def listens(port: int) -> bool:
     """Tell whether somebody accepts connections on a local port."""
     with socket.socket() as probe:
         probe.settimeout(0.2)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        # the system may choose the very port as the near one, too, and connect the probe with itself
+        return probe.connect_ex(("127.0.0.1", port)) == 0 and probe.getsockname() != probe.getpeername()
 
 
 def _with_birth(process: dict[str, Any]) -> dict[str, Any]:

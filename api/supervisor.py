@@ -3,6 +3,7 @@
 Started by `promptlake up` as `python -m api.supervisor`, so that the process that stays is a small one.
 """
 
+import argparse
 import logging
 import os
 import select
@@ -160,14 +161,13 @@ def check_ports(settings: Settings) -> None:
 
 
 def main() -> None:
-    """Supervise the home folder of the environment; `promptlake up` has taken its lock.
-
-    Raises:
-        PortInUse: a port is taken; nothing was started.
-    """
+    """Supervise the home folder of the environment; `promptlake up` has taken its lock and the API's port."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fd", type=int, required=True, help="number of the inherited listening socket")
+    fd = parser.parse_args().fd
     settings = Settings.from_env(os.environ)
     logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    with bind(settings.host, settings.port, "--port") as listener, bind_unix(settings.log_socket) as logs:
+    with socket.socket(fileno=fd) as listener, bind_unix(settings.log_socket) as logs:
         Supervisor(settings, listener, logs, os.environ).run()
 
 

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import click
 
-from api.home_lock import HomeInUse, HomeLock, PortInUse, end_leftovers
+from api.home_lock import HomeInUse, HomeLock, PortInUse, bind, end_leftovers
 from api.supervisor import check_ports
 from storage.domain.errors import PromptlakeError
 from storage.made import is_made
@@ -14,7 +14,7 @@ from storage.settings import Settings
 
 
 def start(settings: Settings) -> NoReturn:
-    """Replace this process by the supervisor, which holds the lock taken here.
+    """Replace this process by the supervisor, which holds the lock and the API's port taken here.
 
     Raises:
         click.ClickException: the home folder or a port is in use, or the store cannot be opened.
@@ -24,15 +24,18 @@ def start(settings: Settings) -> NoReturn:
         for name in end_leftovers(settings.root):
             click.echo(f"{name} was left over from an earlier start and was ended", err=True)
         check_ports(settings)
+        listener = bind(settings.host, settings.port, "--port")
         key = None if is_made(settings) else _make_store(settings)
     except (HomeInUse, PortInUse, PromptlakeError, OSError) as error:
         raise click.ClickException(str(error)) from error
     _say_where(settings, key)
     os.set_inheritable(lock.fd, True)
+    os.set_inheritable(listener.fileno(), True)
     env = os.environ | settings.env()
     env.pop("PROMPTLAKE_API_KEY", None)
     # A fresh interpreter: the one that stays for weeks has not loaded the database library.
-    os.execve(sys.executable, [sys.executable, "-m", "api.supervisor"], env)  # noqa: S606  # our own command
+    command = [sys.executable, "-m", "api.supervisor", "--fd", str(listener.fileno())]
+    os.execve(sys.executable, command, env)  # noqa: S606  # our own command
 
 
 def _make_store(settings: Settings) -> str | None:

@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from pipelines.worker.wire import HostDown, HostSilent, ask
@@ -122,10 +122,12 @@ def hold_databases(dagster_home: Path) -> Iterator[None]:
     """Keep a connection to each SQLite file of the instance open for a block.
 
     Some processes open a connection a statement. Were one the only one, its end would write the whole log
-    back into the file and delete it, with several fsyncs: about 50 ms of every run.
+    back into the file and delete it, with several fsyncs: about 50 ms of every run. A file that cannot be
+    read now is left out.
     """
     with ExitStack() as held:
         for path in sorted(dagster_home.glob("*.db")):
             connection = held.enter_context(closing(sqlite3.connect(path)))
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            with suppress(sqlite3.Error):
+                connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
         yield

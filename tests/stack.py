@@ -2,9 +2,7 @@
 
 import json
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,28 +16,11 @@ import httpx2
 import psutil
 
 from storage.settings import Settings
+from tests.ports import free_ports
 from tests.processes import is_alive
 
 KEY = "key-of-the-stack-under-test-0000000001"
 READY_WITHIN_S = 90
-
-
-def free_ports(count: int) -> int:
-    """Return the first of `count` neighbouring ports that are free."""
-    while True:
-        first = random.randrange(20_000, 50_000)
-        if all(_is_free(first + offset) for offset in range(count)):
-            return first
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 @dataclass
@@ -77,8 +58,26 @@ class Stack:
         return [supervisor, *supervisor.children(recursive=True)]
 
     def wait_ready(self) -> None:
-        """Wait until work is accepted and run."""
-        wait_for(lambda: self.api.get("/ready").status_code == 200, READY_WITHIN_S, "readiness")
+        """Wait until work is accepted and run; where it is not, say what each process said last."""
+        try:
+            wait_for(self._is_ready_or_ended, READY_WITHIN_S, "readiness")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self._state()}") from None
+        assert self.process.poll() is None, f"it ended by itself: {self._state()}"
+
+    def _is_ready_or_ended(self) -> bool:
+        return self.process.poll() is not None or self.api.get("/ready").status_code == 200
+
+    def _state(self) -> str:
+        try:
+            answer = self.api.get("/ready", timeout=5).text
+        except httpx2.HTTPError as error:
+            answer = repr(error)
+        said = {
+            path.stem: path.read_text(errors="replace").strip().splitlines()[-2:]
+            for path in sorted([*self.home.glob("*.log"), *self.home.glob("logs/*.log")])
+        }
+        return f"exit status {self.process.poll()}, /ready {answer}, last lines {said}"
 
     def launch_probe(self, *, lane: str = "short", tenant: str = "1", **config: float) -> str:
         """Launch the probe job and return its run id."""

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ import httpx2
 import psutil
 
 from tests.bench.measure import python
+from tests.ports import free_ports
 
 KEY = "bench-key-of-the-default-workspace-001"
 READY_WITHIN_S = 90.0
@@ -52,25 +52,11 @@ def _body(answer: httpx2.Response, status: int) -> dict[str, Any]:
     return found
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def free_ports_in_a_row() -> int:
-    """Return a port that is free together with the one after it (the code server's)."""
-    while True:
-        port = free_port()
-        with socket.socket() as following, suppress(OSError):
-            following.bind(("127.0.0.1", port + 1))
-            return port
-
-
 @contextmanager
 def started(home: Path, *, env: Mapping[str, str] | None = None) -> Iterator[Service]:
     """Start `promptlake up` and yield at once; stop it when the block ends."""
-    port, dagster_port = free_port(), free_ports_in_a_row()
+    dagster_port = free_ports(3)
+    port = dagster_port + 2
     home.parent.mkdir(parents=True, exist_ok=True)
     outer = {name: text for name, text in os.environ.items() if not name.startswith("PROMPTLAKE_")}
     with (home.parent / "up.log").open("ab") as output:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests import stack as stacks
+from tests.ports import free_ports
 from tests.stack import KEY, Stack, wait_for
 
 REPOSITORY = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def test_a_second_start_on_a_home_folder_in_use_is_refused(stack: Stack) -> None
 
 @pytest.mark.parametrize("option", ["--port", "--dagster-port"])
 def test_a_port_in_use_is_named_before_anything_starts(stack: Stack, tmp_path: Path, option: str) -> None:
-    free = stacks.free_ports(3)
+    free = free_ports(3)
     ports = {"--port": free + 2, "--dagster-port": free}
     ports[option] = stack.settings.port
     arguments = [text for name, port in ports.items() for text in (name, str(port))]
