@@ -49,6 +49,7 @@ from api.routers import (
 )
 from api.routers.rendered_templates import TEMPLATES_PREFIX
 from api.routers.request_logs import LOG_REQUEST_PATH
+from api.streams import Streams
 from pipelines.runs import Runs
 from storage.domain.errors import PromptlakeError
 from storage.request_logs import opened_log_desk
@@ -86,10 +87,12 @@ async def _opened(app: Application) -> AsyncIterator[None]:
     try:
         runs = Runs(app.settings, store)
         async with opened_log_desk(store, runs.flush_soon) as logs:
-            app.state.service = Service(app.settings, store, Authenticator(store), logs, runs)
+            streams = Streams()
+            app.state.service = Service(app.settings, store, Authenticator(store), logs, runs, streams)
             try:
                 yield
             finally:
+                streams.close()
                 runs.close()
     finally:
         store.close()

@@ -8,6 +8,7 @@ from fastapi import Depends
 from starlette.requests import Request
 
 from api.auth import Authenticator
+from api.streams import Streams
 from pipelines.runs import Runs
 from storage.domain.keys import Principal
 from storage.request_logs import LogDesk
@@ -24,6 +25,7 @@ class Service:
     authenticator: Authenticator
     logs: LogDesk
     runs: Runs
+    streams: Streams
     # large bodies are read one after the other: together they would only wait for each other, in memory
     reading: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -41,10 +43,15 @@ async def _runs(request: Request) -> Runs:
     return service_of(request).runs
 
 
+async def _streams(request: Request) -> Streams:
+    return service_of(request).streams
+
+
 async def _who(request: Request) -> Principal:
     return cast("Principal", request.state.principal)
 
 
 OpenStore = Annotated[Store, Depends(_store)]
 OpenRuns = Annotated[Runs, Depends(_runs)]
+OpenStreams = Annotated[Streams, Depends(_streams)]
 Who = Annotated[Principal, Depends(_who)]

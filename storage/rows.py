@@ -1,6 +1,7 @@
 """Rows: read page by page, now or as a version had them."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from uuid import UUID
 
 from storage.domain.cells import Cell
@@ -23,6 +24,7 @@ from storage.store import Store
 
 MOST_CELLS = 100_000
 MOST_BYTES = 8 * 1024 * 1024
+LARGE_BYTES = 1024 * 1024
 
 
 def list_rows(
@@ -42,6 +44,7 @@ def list_rows(
     Raises:
         NotFound: no such sheet, version or column.
         InvalidCursor: the cursor is of another list.
+        Unavailable: too many pages of long values are being read.
     """
     chosen = None if column_ids is None else sorted({str(one) for one in column_ids})
     filters = {"sheet": str(sheet_id), "version_number": version_number, "column_ids": chosen}
@@ -54,7 +57,9 @@ def list_rows(
     shown = _choose(columns, column_ids)
     window = _bounded(store, window, snapshot, shown)
     start, count = rows_of(window, snapshot.manifest)
-    rows = rows_at(store, snapshot, shown, start, count, live)
+    size = rows_bytes(store.segments, snapshot, [column.no for column in shown], start, count)
+    with store.large_pages.turn() if size > LARGE_BYTES else nullcontext():
+        rows = rows_at(store, snapshot, shown, start, count, live)
     if window.descending:
         rows.reverse()
     page = page_of(store.cursor_key, window, rows, lambda row: row.row_no)

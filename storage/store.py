@@ -11,6 +11,7 @@ from storage.domain.errors import PromptlakeError
 from storage.domain.log_files import FOLDER
 from storage.engine.catalog import Catalog
 from storage.engine.data_root import DataRoot
+from storage.engine.few_at_once import FewAtOnce
 from storage.engine.group_commit import GroupCommit
 from storage.engine.log_lake import LogLake
 from storage.engine.migrate import migrate
@@ -44,6 +45,8 @@ class Store:
     snapshots: Snapshots
     sandbox: Pool
     lake: LogLake
+    # pages of long values
+    large_pages: FewAtOnce
     cell_key: bytes = field(repr=False)
     cursor_key: bytes = field(repr=False)
     prompt_bodies: Bodies = field(default_factory=remembered_bodies, repr=False)
@@ -94,6 +97,7 @@ def open_store(
         snapshots=Snapshots(),
         sandbox=Pool(stays_ready=stays_ready),
         lake=LogLake(),
+        large_pages=FewAtOnce("large pages of rows", at_once=2, most_waiting=16, wait_s=30.0),
         cell_key=secret(catalog, "cell_key"),
         cursor_key=secret(catalog, "cursor_key"),
         now=now,

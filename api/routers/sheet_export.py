@@ -5,11 +5,12 @@ from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import Query
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from api.deps import OpenStore, Who
+from api.deps import OpenStore, OpenStreams, Who
 from api.paths import sheet_path
 from api.routing import guarded_router, needs
+from api.streams import Stream
 from storage import sheet_export
 
 router = guarded_router(prefix="/api/public/v2/tables/{table_id}/sheets/{sheet_id}", tags=["sheets"])
@@ -30,6 +31,7 @@ _CONTENT = {kind.split(";")[0]: {"schema": {"type": "string", "format": "binary"
 @needs("read", path=sheet_path)
 def export_sheet(
     store: OpenStore,
+    streams: OpenStreams,
     who: Who,
     table_id: UUID,
     sheet_id: UUID,
@@ -38,10 +40,14 @@ def export_sheet(
         int | None, Query(ge=1, le=2_147_483_647, description="As this version had it.")
     ] = None,
 ) -> Response:
-    """Stream a sheet as one state of it: what is written meanwhile is not in the file."""
+    """Stream a sheet as one state of it: what is written meanwhile is not in the file.
+
+    While too many exports are under way, another is refused with 503 and `Retry-After`.
+    """
+    streams.check_room()
     found = sheet_export.plan_sheet_export(
         store, who, table_id=table_id, sheet_id=sheet_id, version_number=version_number
     )
     name = quote(f"{found.title}.{kind}", safe="")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-    return StreamingResponse(found.pieces(kind), media_type=MEDIA[kind], headers=headers)
+    return Stream(streams.chunks(found.pieces(kind)), media_type=MEDIA[kind], headers=headers)

@@ -9,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from operator import attrgetter
 from pathlib import Path
-from threading import BoundedSemaphore, Lock, Timer
+from threading import Lock, Timer
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from storage.domain.errors import Unavailable
 from storage.engine.facet_sql import register_facets
+from storage.engine.few_at_once import FewAtOnce
 from storage.engine.log_hints import Kept
 from storage.engine.log_tails import Tails
 from storage.engine.log_tally import Tallies
@@ -39,9 +40,7 @@ class LogLake:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._turns = BoundedSemaphore(AT_ONCE)
-        # those who wait hold threads that other calls need
-        self._waiting = BoundedSemaphore(AT_ONCE + MOST_WAITING)
+        self._turns = FewAtOnce("searches", at_once=AT_ONCE, most_waiting=MOST_WAITING, wait_s=WAIT_S)
         self.tails = Tails()
         self.tallies = Tallies()
         self._root: duckdb.DuckDBPyConnection | None = None
@@ -57,22 +56,8 @@ class LogLake:
             Unavailable: too many wait, others or this one take too long, or the disk where large answers
                 spill is full.
         """
-        with self._turn(), self.glance() as cursor, _limited(cursor, limit_s):
+        with self._turns.turn(), self.glance() as cursor, _limited(cursor, limit_s):
             yield cursor
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        if not self._waiting.acquire(blocking=False):
-            raise Unavailable("Too many searches wait")
-        try:
-            if not self._turns.acquire(timeout=WAIT_S):
-                raise Unavailable("Too many searches are at work")
-            try:
-                yield
-            finally:
-                self._turns.release()
-        finally:
-            self._waiting.release()
 
     @contextmanager
     def glance(self) -> Iterator["duckdb.DuckDBPyConnection"]:

@@ -21,8 +21,7 @@ from storage.engine.snapshots import Snapshot
 SheetFormat = Literal["parquet", "csv", "jsonl"]
 _MOST_ROWS = 2_048
 _MOST_CELLS = 100_000
-_MOST_BYTES = 8 * 1024 * 1024
-_PIECE_BYTES = 64 * 1024
+_MOST_BYTES = 4 * 1024 * 1024
 
 
 def export_pieces(
@@ -34,6 +33,7 @@ def export_pieces(
 ) -> Iterator[bytes]:
     """Yield the bytes of a file with the rows of a snapshot; columns are named by their titles.
 
+    A piece has some megabytes at most, unless a row is larger. While it is used nothing else is held.
     Parquet has a type a column, JSON as text where values are of several; CSV has what a reader is shown.
     `report` is called with the rows that were spelled since it was called last.
     """
@@ -42,7 +42,7 @@ def export_pieces(
     if kind == "parquet":
         known = column_encodings(snapshot, [column.no for column in columns])
         return _parquet(titles, [known[column.no] for column in columns], batches)
-    return _lines(_csv_rows(titles, batches) if kind == "csv" else _json_rows(titles, batches))
+    return (_csv if kind == "csv" else _json_lines)(titles, batches)
 
 
 def _batches(
@@ -56,8 +56,6 @@ def _batches(
             count //= 2
         batch = read_columns(reader, snapshot, nos, start, count)
         yield batch
-        # whoever wrote them may still name them: the next ones are read into the memory of these
-        batch.clear()
         start += count
         report(count)
 
@@ -69,31 +67,27 @@ class _Echo:
         return text
 
 
-def _csv_rows(titles: Sequence[str], batches: Iterable[list[list[Written]]]) -> Iterator[str]:
+def _csv(titles: Sequence[str], batches: Iterable[list[list[Written]]]) -> Iterator[bytes]:
     writer: Any = csv.writer(_Echo(), lineterminator="\n")
-    yield writer.writerow(titles)
+    yield writer.writerow(titles).encode()
     for batch in batches:
-        for cells in zip(*batch, strict=True):
-            yield writer.writerow([cell[1] for cell in cells])
+        rows = zip(*batch, strict=True)
+        piece = b"".join(writer.writerow([cell[1] for cell in cells]).encode() for cells in rows)
+        batch.clear()
+        yield piece
 
 
-def _json_rows(titles: Sequence[str], batches: Iterable[list[list[Written]]]) -> Iterator[str]:
+def _json_lines(titles: Sequence[str], batches: Iterable[list[list[Written]]]) -> Iterator[bytes]:
     for batch in batches:
-        for cells in zip(*batch, strict=True):
-            row = {title: cell[0] for title, cell in zip(titles, cells, strict=True)}
-            yield json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+        rows = zip(*batch, strict=True)
+        piece = b"".join(_json_line(titles, [cell[0] for cell in cells]) for cells in rows)
+        batch.clear()
+        yield piece
 
 
-def _lines(texts: Iterable[str]) -> Iterator[bytes]:
-    held: list[bytes] = []
-    size = 0
-    for text in texts:
-        held.append(text.encode())
-        size += len(held[-1])
-        if size >= _PIECE_BYTES:
-            yield b"".join(held)
-            held, size = [], 0
-    yield b"".join(held)
+def _json_line(titles: Sequence[str], values: Sequence[Any]) -> bytes:
+    row = dict(zip(titles, values, strict=True))
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 class _Drain(io.RawIOBase):
@@ -131,6 +125,7 @@ def _parquet(
     with pq.ParquetWriter(pa.PythonFile(drain, mode="w"), schema, compression=COMPRESSION) as writer:
         for batch in batches:
             writer.write_table(_table(batch, encodings, schema))
+            batch.clear()
             yield drain.taken()
     yield drain.taken()
 

@@ -118,8 +118,8 @@ def test_a_sheet_of_large_logs_is_imported_read_and_exported_below_600_mb(full: 
             with client.stream("GET", f"{sheet}/export", params={"format": kind}) as answer:
                 assert sum(map(len, answer.iter_bytes())) > LOGS * MEGABYTES * 700_000
 
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(read, ("parquet", "csv", "jsonl")))
+    with ThreadPoolExecutor(9) as pool:
+        list(pool.map(read, ("parquet", "csv", "jsonl") * 3))
     scope = json.dumps(_text("contains", "picture"))
     for field in ("engine", "output_keys", "input_variable_keys", "metadata_keys", "tags"):
         asked = {"field": field, "filter_group": scope}
