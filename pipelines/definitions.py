@@ -41,6 +41,7 @@ defs = Definitions(
     asset_checks=[
         checks.sheet_segments_are_whole,
         checks.log_segments_are_whole,
+        checks.log_indexes_are_whole,
         checks.logs_are_flushed,
         checks.log_rows_are_counted,
     ],

@@ -8,8 +8,8 @@ from storage.domain.log_files import FOLDER
 from storage.domain.log_pace import INDEX_PATIENCE_US
 from storage.domain.request_logs import to_us
 from storage.engine.catalog import Connection
-from storage.engine.log_hits import broken_companions
-from storage.engine.log_segments import is_parquet
+from storage.engine.data_root import file_sha256
+from storage.engine.log_hits import broken_companions, is_as_made
 from storage.engine.log_signs import write_signs
 from storage.engine.log_values import write_values
 from storage.engine.log_words import gather_words, write_words
@@ -115,23 +115,26 @@ def make_companions(store: Store, segment: Segment) -> list[Companion]:
             sizes[signs] = (SIGNS, write_signs(store.data, signs, gathered.signs))
         del gathered
         sizes[values] = (VALUES, write_values(store.data, segment.key, values))
-    return [Companion(segment.id, kind, name, size) for name, (kind, size) in sizes.items()]
+    return [
+        Companion(segment.id, kind, name, size, file_sha256(store.data.path(name)))
+        for name, (kind, size) in sizes.items()
+    ]
 
 
-def forget_broken_index(store: Store, *, look_inside: bool = True) -> int:
-    """Forget indexes and dictionaries that cannot be read; return of how many segments.
+def forget_broken_index(store: Store, workspace_id: int | None = None, *, look_inside: bool = True) -> int:
+    """Forget indexes and dictionaries that are not as they were made; return of how many segments.
 
-    `index_logs` makes them anew. Looking inside reads the footer of each, which may take seconds; without it
-    those count that are missing or have another size.
+    `index_logs` makes them anew. Looking inside reads each whole, which may take seconds; without it those
+    count that are missing or have another size.
     """
     with store.logs.read() as connection:
-        named = select_companions(connection)
+        named = select_companions(connection, workspace_id)
     broken = broken_companions(store.data, named)
     if look_inside:
         broken |= {
             one.segment_id
             for one in named
-            if one.segment_id not in broken and not is_parquet(store.data, one.key)
+            if one.segment_id not in broken and not is_as_made(store.data, one)
         }
     if broken:
         with store.logs.transaction() as connection:

@@ -162,7 +162,7 @@ def searching(
         # loads what a start does not wait for
         from storage.log_index import forget_broken_index  # noqa: PLC0415
 
-        if forget_broken_index(store):
+        if forget_broken_index(store, workspace_id):
             raise Unavailable("An index of logs was damaged and is made anew; ask again") from error
         raise
 

@@ -15,7 +15,8 @@ from dagster import (
     in_process_executor,
 )
 
-from pipelines import flush, maintenance
+from pipelines import flush, log_index, maintenance
+from pipelines.defs.log_index import request_log_index
 from pipelines.defs.log_partitions import request_log_partitions
 from pipelines.defs.request_logs import request_log_segments
 from pipelines.defs.sheets import sheet_snapshots
@@ -28,6 +29,17 @@ _SHOWN = 100
 def log_segments_are_whole(store: StoreResource) -> AssetCheckResult:
     """Compare the files of logs with their manifest."""
     return _result(flush.run_verification(store.open()))
+
+
+@asset_check(asset=request_log_index, description="Every index of logs is as it was made.")
+def log_indexes_are_whole(store: StoreResource) -> AssetCheckResult:
+    """Compare indexes with their checksums; the next indexing makes anew what is not as it was."""
+    damaged = log_index.forget_damaged(store.open())
+    return AssetCheckResult(
+        passed=not damaged,
+        severity=AssetCheckSeverity.WARN,
+        metadata={"made_anew": MetadataValue.int(damaged)},
+    )
 
 
 @asset_check(asset=sheet_snapshots, description="Every segment of a sheet is as it was written.")

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import file_digest
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -95,6 +96,12 @@ class DataRoot:
     def free_bytes(self) -> int:
         stat = os.statvfs(self._root)
         return stat.f_bavail * stat.f_frsize
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def sync_file(path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from storage.engine.catalog import Catalog
-from storage.engine.data_root import DataRoot
+from storage.engine.data_root import DataRoot, file_sha256
 from storage.engine.filter_sql import Condition
 from storage.engine.log_signs import signs_query
 from storage.engine.log_words import words_query
@@ -44,6 +44,20 @@ def read_companions(logs: Catalog, data: DataRoot, workspace_id: int) -> Compani
 def broken_companions(data: DataRoot, named: Sequence[Companion]) -> set[UUID]:
     """The segments of which a companion is missing or has another size than when it was made."""
     return {one.segment_id for one in named if _size(data, one.key) != one.bytes}
+
+
+def is_as_made(data: DataRoot, companion: Companion) -> bool:
+    """Compare a companion's bytes with its checksum, or read its footer where none was kept."""
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    path = data.path(companion.key)
+    try:
+        if companion.sha256 is None:
+            pq.read_metadata(path)
+        return companion.sha256 in {None, file_sha256(path)}
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def _size(data: DataRoot, key: str) -> int | None:

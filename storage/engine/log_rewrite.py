@@ -9,10 +9,10 @@ import duckdb
 
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.log_deletions import Gone
-from storage.engine.data_root import DataRoot
+from storage.engine.data_root import DataRoot, file_sha256
 from storage.engine.facet_sql import register_facets, with_facets
 from storage.engine.log_patches import Patches
-from storage.engine.log_segments import blank_segment, file_sha256, write_segment
+from storage.engine.log_segments import blank_segment, write_segment
 from storage.engine.log_sql import LOG_NAMES, arrow_ids, duck, present, quoted, segments
 from storage.engine.rows.log_segments import Segment
 

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from storage.domain.log_files import FOLDER, LogFile
 from storage.domain.request_logs import to_us
-from storage.engine.data_root import DataRoot
-from storage.engine.log_segments import TOLD, file_sha256
+from storage.engine.data_root import DataRoot, file_sha256
+from storage.engine.log_segments import TOLD
 from storage.engine.log_sql import duck, quoted
 from storage.engine.rows.log_segments import LOGS, SCORES, ScoreRow, Segment
 

@@ -181,4 +181,6 @@ log_companions = sa.Table(
     sa.Column("kind", sa.String(16), primary_key=True),
     sa.Column("key", sa.String(512), nullable=False, unique=True),
     _number("bytes"),
+    # unknown of those that were made before it was kept
+    sa.Column("sha256", sa.String(64)),
 )

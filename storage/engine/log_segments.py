@@ -3,10 +3,8 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
-from pathlib import Path
 from typing import TypeVar
 from uuid import UUID
 
@@ -15,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from storage.domain.log_files import FOLDER
-from storage.engine.data_root import DataRoot
+from storage.engine.data_root import DataRoot, file_sha256
 from storage.engine.facet_sql import register_facets, with_facets
 from storage.engine.log_patches import RELATION, Patches
 from storage.engine.log_sql import arrow_tail, duck, quoted, spread, spread_scores
@@ -33,7 +31,6 @@ LARGE_ROW_GROUP_BYTES = 1_048_576
 LARGE_LOG_BYTES = 131_072
 TOLD = "promptlake"
 """The key of a file's own metadata under which it says which ids it stands for, and when it was made."""
-_READ_BYTES = 1_048_576
 _SCORE_QUERY = f"{spread_scores('rows_')} ORDER BY change"
 
 
@@ -154,14 +151,6 @@ def arrow_scores(rows: Sequence[ScoreRow]) -> pa.Table:
     )
 
 
-def file_sha256(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_READ_BYTES):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
 def count_rows(data: DataRoot, segment: Segment) -> int:
     """How many rows a file's footer tells of; 0 when it is missing or cannot be read."""
     try:
@@ -199,12 +188,3 @@ def find_fault(data: DataRoot, segment: Segment) -> str | None:
     if found != (segment.rows, segment.first_id, segment.last_id):
         return f"the file holds rows, first and last id {found}, the manifest says otherwise"
     return None
-
-
-def is_parquet(data: DataRoot, key: str) -> bool:
-    """Say whether a file is there and its footer can be read."""
-    try:
-        pq.read_metadata(data.path(key))
-    except (OSError, pa.ArrowException):
-        return False
-    return True

@@ -1,9 +1,9 @@
 """Compares one segment's file with what the catalog and a manifest say of it."""
 
 from storage.domain.manifests import SegmentRef
-from storage.engine.data_root import DataRoot
+from storage.engine.data_root import DataRoot, file_sha256
 from storage.engine.rows.segments import SegmentRow
-from storage.engine.segments import field_name, file_sha256
+from storage.engine.segments import field_name
 
 
 def segment_problems(data: DataRoot, known: SegmentRow, segment: SegmentRef, rows_needed: int) -> list[str]:

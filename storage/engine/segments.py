@@ -6,14 +6,13 @@ manifest. pyarrow is imported at first use: it is slow to start and must not be 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from storage.domain.encodings import Encoding
 from storage.domain.imports import ImportedField, ImportedSegment
-from storage.engine.data_root import DataRoot
+from storage.engine.data_root import DataRoot, file_sha256
 
 FOLDER = "sheets"
 ROWS_PER_GROUP = 4_096
@@ -22,7 +21,6 @@ FIELDS_PER_SEGMENT = 64
 COMPRESSION = "zstd"
 STATUSES_KEY = b"cell_statuses"
 """Where the footer of computed results keeps how many cells have which status, as JSON."""
-_HASH_CHUNK = 1 << 20
 
 
 def segment_key(sheet_id: UUID, segment_id: UUID) -> str:
@@ -95,12 +93,3 @@ def describe_segment(
         first_row=first_row,
         fields=tuple(fields),
     )
-
-
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes, in hexadecimal."""
-    digest = sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(_HASH_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -7,9 +7,11 @@ import pytest
 from dagster import AssetCheckResult
 
 from pipelines import resources
-from pipelines.defs.checks import log_segments_are_whole, sheet_segments_are_whole
+from pipelines.defs.checks import log_indexes_are_whole, log_segments_are_whole, sheet_segments_are_whole
 from pipelines.flush import run_flush
 from storage.domain.keys import Principal
+from storage.engine.rows.log_companions import KINDS
+from storage.log_index import index_logs
 from storage.store import Store
 from storage.tables import create_table
 from storage.workspaces import find_key
@@ -51,6 +53,23 @@ def test_a_harmed_segment_of_logs_fails_its_check(
     segments = [path for path in store.data.path("").rglob("*.parquet") if "logs" in str(path)]
     harm(segments[0])
     assert_failed(log_segments_are_whole(store=resource))
+
+
+@pytest.mark.parametrize("harm", [flip_a_byte, cut, Path.unlink])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_harmed_index_of_logs_fails_its_check_and_is_made_anew(
+    store: Store, resource: resources.StoreResource, harm: Callable[[Path], None], kind: str
+) -> None:
+    add_logs(store, 20)
+    run_flush(store)
+    index_logs(store, from_bytes=0)
+    assert log_indexes_are_whole(store=resource).passed
+    (index,) = store.data.path("").rglob(f"index/{kind}-*.parquet")
+    harm(index)
+    harmed = log_indexes_are_whole(store=resource)
+    assert (harmed.passed, harmed.metadata["made_anew"].value) == (False, 1)
+    assert index_logs(store, from_bytes=0).segments == 1
+    assert log_indexes_are_whole(store=resource).passed
 
 
 @pytest.mark.parametrize("harm", [flip_a_byte, cut, Path.unlink])

@@ -10,7 +10,7 @@ from dagster import DagsterInstance, SensorResult, SkipReason, build_sensor_cont
 
 from pipelines import resources
 from pipelines.definitions import defs
-from pipelines.defs.checks import log_segments_are_whole, sheet_segments_are_whole
+from pipelines.defs.checks import log_indexes_are_whole, log_segments_are_whole, sheet_segments_are_whole
 from pipelines.defs.log_index import index_sensor
 from pipelines.defs.log_partitions import compaction_sensor
 from pipelines.defs.maintenance import delete_partitions
@@ -42,6 +42,7 @@ asset sheet_snapshots [sheets]
 asset sheet_views
 asset swept_store
 asset webhook_deliveries
+check request_log_index:log_indexes_are_whole
 check request_log_partitions:log_rows_are_counted
 check request_log_segments:log_segments_are_whole
 check request_log_segments:logs_are_flushed
@@ -166,5 +167,5 @@ def test_a_dataset_group_that_is_deleted_has_no_partition_any_more(
 
 
 def test_checks_of_an_empty_store_pass(instance: DagsterInstance) -> None:
-    for check in (log_segments_are_whole, sheet_segments_are_whole):
+    for check in (log_indexes_are_whole, log_segments_are_whole, sheet_segments_are_whole):
         assert check(store=resources.StoreResource()).passed

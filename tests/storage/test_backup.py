@@ -11,7 +11,7 @@ import pytest
 from storage.backup import BackupRefused, back_up, restore
 from storage.domain.keys import Principal
 from storage.domain.request_logs import LogFilter, Score
-from storage.engine.log_segments import file_sha256
+from storage.engine.data_root import file_sha256
 from storage.log_compaction import compact_logs
 from storage.log_deletion import delete_log
 from storage.log_flush import find_segment_faults, flush_logs

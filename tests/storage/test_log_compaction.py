@@ -10,9 +10,9 @@ import pytest
 
 from storage import log_compaction
 from storage.domain.request_logs import LogFilter, Score, from_us
+from storage.engine.data_root import file_sha256
 from storage.engine.log_rewrite import LogsDamaged, LogsMissing
 from storage.engine.log_schema import log_segments
-from storage.engine.log_segments import file_sha256
 from storage.engine.rows.log_segments import LOGS, SCORES, Segment, select_segments
 from storage.leases import LeaseRefused
 from storage.log_compaction import compact_logs, due_days

@@ -10,6 +10,8 @@ from storage.domain.reports import ReportColumn
 from storage.drafts import create_draft
 from storage.engine.migrate import stored_revision
 from storage.engine.revisions import known_revisions
+from storage.log_flush import count_log_rows, find_segment_faults, flush_logs
+from storage.log_index import forget_broken_index, index_logs
 from storage.model_results import forget_results
 from storage.reports import create_report
 from storage.row_changes import add_rows
@@ -20,6 +22,7 @@ from storage.store import Store, open_store
 from storage.tables import create_table, list_tables
 from storage.templates import get_template, publish
 from tests.importing import imported_sheet
+from tests.logs import add_logs
 
 _ADDED = ("manifest_no", "patches", "overlay_cells", "overlay_bytes", "part_count")
 
@@ -106,4 +109,43 @@ def test_a_home_without_results_of_models_goes_on(store: Store, settings: Settin
     upgraded = open_store(settings)
     assert forget_results(upgraded) == 0
     assert stored_revision(upgraded.catalog) == known_revisions("catalog")[-1]
+    upgraded.close()
+
+
+def test_a_home_of_logs_without_days_goes_on(store: Store, settings: Settings) -> None:
+    add_logs(store, 2)
+    flush_logs(store)
+    with store.logs.transaction() as connection:
+        for table_name, name in (
+            ("log_segments", "from_us"),
+            ("log_segments", "to_us"),
+            ("log_views", "change"),
+        ):
+            connection.execute(sa.text(f"ALTER TABLE {table_name} DROP COLUMN {name}"))
+        for table_name in ("log_companions", "log_deletions", "log_keeping", "log_manifests", "log_retired"):
+            connection.execute(sa.text(f"DROP TABLE {table_name}"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0002_log_patches'"))
+    store.close()
+    upgraded = open_store(settings)
+    add_logs(upgraded, 1)
+    flush_logs(upgraded)
+    assert find_segment_faults(upgraded) == {}
+    assert count_log_rows(upgraded).in_files == 3
+    upgraded.close()
+
+
+def test_a_home_of_indexes_without_checksums_goes_on(store: Store, settings: Settings) -> None:
+    add_logs(store, 2)
+    flush_logs(store)
+    index_logs(store, from_bytes=0)
+    with store.logs.transaction() as connection:
+        connection.execute(sa.text("ALTER TABLE log_companions DROP COLUMN sha256"))
+        connection.execute(sa.text("UPDATE alembic_version SET version_num = '0003_compaction'"))
+    store.close()
+    upgraded = open_store(settings)
+    assert forget_broken_index(upgraded) == 0
+    (path,) = upgraded.data.path("").rglob("index/words-*.parquet")
+    path.write_bytes(path.read_bytes()[:-9] + b"\0" * 9)
+    assert forget_broken_index(upgraded) == 1
+    assert index_logs(upgraded, from_bytes=0).segments == 1
     upgraded.close()

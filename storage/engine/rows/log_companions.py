@@ -1,7 +1,7 @@
 """Rows of what is made from segments: the index of words, the dictionary of values, signs of large logs."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -25,6 +25,7 @@ class Companion:
     kind: str
     key: str
     bytes: int
+    sha256: str | None
 
 
 def select_companions(connection: Connection, workspace_id: int | None = None) -> list[Companion]:
@@ -53,10 +54,7 @@ def insert_companions(connection: Connection, made: Collection[Companion]) -> bo
     has = sa.select(sa.func.count()).where(log_companions.c.segment_id.in_(ids))
     if connection.execute(named).scalar() != len(ids) or connection.execute(has).scalar():
         return False
-    rows = [
-        {"segment_id": one.segment_id, "kind": one.kind, "key": one.key, "bytes": one.bytes} for one in made
-    ]
-    connection.execute(log_companions.insert(), rows)
+    connection.execute(log_companions.insert(), [asdict(one) for one in made])
     return True
 
 

@@ -31,7 +31,10 @@ def upgrade() -> None:
         there = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
         for name in names:
             if name not in there:
-                op.add_column(table.name, table.c[name].copy())
+                of = table.c[name]
+                default = "0" if of.server_default is not None else None
+                added: sa.Column[int] = sa.Column(name, of.type, nullable=of.nullable, server_default=default)
+                op.add_column(table.name, added)
 
 
 def downgrade() -> None:
