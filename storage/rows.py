@@ -55,9 +55,8 @@ def list_rows(
         # a version reads as it was: nothing of it is being computed
         live = Live(()) if version_number else live_states(connection, sheet.no)
     shown = _choose(columns, column_ids)
-    window = _bounded(store, window, snapshot, shown)
+    window, size = _bounded(store, window, snapshot, shown)
     start, count = rows_of(window, snapshot.manifest)
-    size = rows_bytes(store.segments, snapshot, [column.no for column in shown], start, count)
     with store.large_pages.turn() if size > LARGE_BYTES else nullcontext():
         rows = rows_at(store, snapshot, shown, start, count, live)
     if window.descending:
@@ -66,18 +65,18 @@ def list_rows(
     return RowPage(page, tuple(shown), snapshot.manifest.row_count, version)
 
 
-def _bounded(store: Store, window: Window, snapshot: Snapshot, columns: Sequence[Column]) -> Window:
-    """Narrow a window until what it shows can be held in memory."""
+def _bounded(
+    store: Store, window: Window, snapshot: Snapshot, columns: Sequence[Column]
+) -> tuple[Window, int]:
+    """Narrow a window until what it shows can be held in memory; return about how many bytes that is, too."""
     column_nos = [column.no for column in columns]
     limit = max(1, min(window.request.limit, MOST_CELLS // max(1, len(columns))))
-    window = window.narrowed(limit)
-    while (
-        limit > 1
-        and rows_bytes(store.segments, snapshot, column_nos, *rows_of(window, snapshot.manifest)) > MOST_BYTES
-    ):
-        limit //= 2
+    while True:
         window = window.narrowed(limit)
-    return window
+        size = rows_bytes(store.segments, snapshot, column_nos, *rows_of(window, snapshot.manifest))
+        if limit == 1 or size <= MOST_BYTES:
+            return window, size
+        limit //= 2
 
 
 def _state(

@@ -15,7 +15,7 @@ class FewAtOnce:
 
     def __init__(self, name: str, *, at_once: int, most_waiting: int, wait_s: float) -> None:
         self._name = name
-        self._wait_s = wait_s
+        self.wait_s = wait_s
         self._turns = BoundedSemaphore(at_once)
         # those who wait hold threads that other calls need
         self._waiting = BoundedSemaphore(at_once + most_waiting)
@@ -30,7 +30,7 @@ class FewAtOnce:
         if not self._waiting.acquire(blocking=False):
             raise Unavailable(f"Too many {self._name} wait")
         try:
-            if not self._turns.acquire(timeout=self._wait_s):
+            if not self._turns.acquire(timeout=self.wait_s):
                 raise Unavailable(f"Too many {self._name} are at work")
             try:
                 yield

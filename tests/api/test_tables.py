@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from starlette.testclient import TestClient
 
+from api.app import Application
 from storage.domain.keys import Principal
 from storage.sheets import get_sheet
 from storage.store import Store
@@ -241,3 +242,21 @@ def test_a_page_that_would_not_fit_in_memory_holds_fewer_rows(
                 cursor = page["pagination"]["next_cursor"]
             assert seen == sorted(range(8), reverse=order == "desc")
         monkeypatch.undo()
+
+
+def test_of_large_pages_two_are_read_at_once_and_small_ones_do_not_wait(
+    client: TestClient, application: Application, store: Store, who: Principal, table: dict[str, Any]
+) -> None:
+    sheet = imported_sheet(store, who, UUID(table["id"]), ["long", "short"], [["x" * 2_000_000, "y"]])
+    path = f"{TABLES}/{table['id']}/sheets/{sheet.id}/rows"
+    (_, short) = client.get(path).json()["data"][0]["cells"]
+    pages = application.state.service.store.large_pages
+    pages.wait_s = 0.05
+    with pages.turn():
+        assert client.get(path).status_code == 200
+        with pages.turn():
+            refused = client.get(path)
+            assert (refused.status_code, refused.json()["error"]) == (503, "unavailable")
+            assert int(refused.headers["retry-after"]) > 0
+            assert client.get(path, params={"column_ids": short}).status_code == 200
+    assert client.get(path).status_code == 200
