@@ -1,5 +1,6 @@
 """Datasets, versions and drafts alike: listed (E25), read, deleted."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from storage.audit import record_audit
@@ -69,8 +70,10 @@ def require_dataset(connection: Connection, who: Principal, dataset_id: int) -> 
     return found
 
 
-def list_dataset_rows(store: Store, who: Principal, dataset_id: int, *, request: PageRequest) -> RowPage:
-    """List the rows of a dataset by index; of a draft as they are now.
+def list_dataset_rows(
+    store: Store, who: Principal, dataset_id: int, *, request: PageRequest, held: ExitStack | None = None
+) -> RowPage:
+    """List the rows of a dataset by index; of a draft as they are now. `held` as for the rows of sheets.
 
     Raises:
         NotFound: no such dataset.
@@ -86,6 +89,7 @@ def list_dataset_rows(store: Store, who: Principal, dataset_id: int, *, request:
         sheet_id=sheet.id,
         request=request,
         version_number=dataset.sheet_version,
+        held=held,
     )
 
 

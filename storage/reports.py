@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -189,8 +190,12 @@ def get_run_sheet_id(store: Store, report: Report) -> str:
         return str(_sheet_of(connection, report).id)
 
 
-def list_report_rows(store: Store, who: Principal, report_id: int, *, request: PageRequest) -> RowPage:
+def list_report_rows(
+    store: Store, who: Principal, report_id: int, *, request: PageRequest, held: ExitStack | None = None
+) -> RowPage:
     """List the rows of a run, also while it computes: the dataset's columns, then the report's.
+
+    `held` as for the rows of sheets.
 
     Raises:
         NotFound: no such report.
@@ -198,7 +203,7 @@ def list_report_rows(store: Store, who: Principal, report_id: int, *, request: P
         InvalidCursor: the cursor is of another list.
     """
     sheet = _run_sheet(store, who, report_id)
-    return list_rows(store, who, table_id=sheet.table_id, sheet_id=sheet.id, request=request)
+    return list_rows(store, who, table_id=sheet.table_id, sheet_id=sheet.id, request=request, held=held)
 
 
 def score_report(store: Store, who: Principal, report_id: int) -> dict[str, Any]:

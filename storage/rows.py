@@ -1,7 +1,7 @@
 """Rows: read page by page, now or as a version had them."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from uuid import UUID
 
 from storage.domain.cells import Cell
@@ -23,7 +23,7 @@ from storage.sheets import require_sheet
 from storage.store import Store
 
 MOST_CELLS = 100_000
-MOST_BYTES = 8 * 1024 * 1024
+MOST_BYTES = 4 * 1024 * 1024
 LARGE_BYTES = 1024 * 1024
 
 
@@ -36,10 +36,12 @@ def list_rows(
     request: PageRequest,
     version_number: int | None = None,
     column_ids: Sequence[UUID] | None = None,
+    held: ExitStack | None = None,
 ) -> RowPage:
     """List rows by index; `column_ids` chooses columns (they keep the sheet's order).
 
     A page of many columns or of long values has fewer rows than were asked for: its `limit` says how many.
+    Large pages are few at once: `held` keeps the place of one until its caller has spelled it.
 
     Raises:
         NotFound: no such sheet, version or column.
@@ -57,7 +59,9 @@ def list_rows(
     shown = _choose(columns, column_ids)
     window, size = _bounded(store, window, snapshot, shown)
     start, count = rows_of(window, snapshot.manifest)
-    with store.large_pages.turn() if size > LARGE_BYTES else nullcontext():
+    with ExitStack() as own:
+        if size > LARGE_BYTES:
+            (own if held is None else held).enter_context(store.large_pages.turn())
         rows = rows_at(store, snapshot, shown, start, count, live)
     if window.descending:
         rows.reverse()

@@ -1,5 +1,6 @@
 """Datasets: listed (E25), read with their rows, deleted. Deprecated for new workflows."""
 
+from contextlib import ExitStack
 from typing import Annotated, Any
 
 from fastapi import Query
@@ -107,14 +108,16 @@ def list_rows(
     order: Order = "asc",
 ) -> Response:
     """Read rows by index, values by title; long values make a page shorter: `pagination.limit` says how."""
-    found = datasets.list_dataset_rows(store, who, dataset_id, request=PageRequest(limit, order, cursor))
-    answer: dict[str, Any] = {
-        **spell_dataset_rows(found),
-        "dataset_id": dataset_id,
-        "pagination": Pagination.of(found.page).model_dump(),
-        "count": len(found.page.items),
-    }
-    return PlainJson(answer)
+    request = PageRequest(limit, order, cursor)
+    with ExitStack() as held:
+        found = datasets.list_dataset_rows(store, who, dataset_id, request=request, held=held)
+        answer: dict[str, Any] = {
+            **spell_dataset_rows(found),
+            "dataset_id": dataset_id,
+            "pagination": Pagination.of(found.page).model_dump(),
+            "count": len(found.page.items),
+        }
+        return PlainJson(answer)
 
 
 @router.delete("/{dataset_id}", summary="Delete a dataset")

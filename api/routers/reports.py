@@ -1,5 +1,6 @@
 """Reports: made, run (E26), read with rows and scores, listed, deleted. Deprecated for new workflows."""
 
+from contextlib import ExitStack
 from typing import Annotated
 
 from fastapi import Query
@@ -134,8 +135,10 @@ def list_rows(
     order: Order = "asc",
 ) -> Response:
     """Read the rows of a run, also while it computes; a pipeline has none."""
-    found = reports.list_report_rows(store, who, report_id, request=PageRequest(limit, order, cursor))
-    return PlainJson(spell_report_rows(report_id, found))
+    request = PageRequest(limit, order, cursor)
+    with ExitStack() as held:
+        found = reports.list_report_rows(store, who, report_id, request=request, held=held)
+        return PlainJson(spell_report_rows(report_id, found))
 
 
 @router.get("/{report_id}/score", summary="Read the score of a report", responses=errors(Conflict))

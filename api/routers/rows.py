@@ -1,5 +1,6 @@
 """Rows: read page by page, added, deleted."""
 
+from contextlib import ExitStack
 from typing import Annotated
 from uuid import UUID
 
@@ -43,17 +44,19 @@ def list_rows(
 
     Pages of many columns or long values hold fewer rows than asked for: `pagination.limit` says how many.
     """
-    found = rows.list_rows(
-        store,
-        who,
-        table_id=table_id,
-        sheet_id=sheet_id,
-        request=PageRequest(limit, order, cursor),
-        version_number=version_number,
-        column_ids=_ids(column_ids),
-    )
-    filters = {"version_number": version_number, "column_ids": column_ids}
-    return PlainJson(spell_rows(found, sheet_id, who.workspace_id, filters))
+    with ExitStack() as held:
+        found = rows.list_rows(
+            store,
+            who,
+            table_id=table_id,
+            sheet_id=sheet_id,
+            request=PageRequest(limit, order, cursor),
+            version_number=version_number,
+            column_ids=_ids(column_ids),
+            held=held,
+        )
+        filters = {"version_number": version_number, "column_ids": column_ids}
+        return PlainJson(spell_rows(found, sheet_id, who.workspace_id, filters))
 
 
 def _ids(given: list[str] | None) -> list[UUID] | None:
