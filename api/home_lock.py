@@ -104,9 +104,13 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
     """Return a listening socket.
 
     Raises:
-        PortInUse: the port is taken, or the address is not of this machine.
+        PortInUse: the port is taken or none, or the address is not of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if not 0 < port < 65536:  # noqa: PLR2004
+        raise PortInUse(
+            f"{port} is no port, which is a number from 1 to 65535. Choose another with {setting}."
+        )
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:

@@ -68,6 +68,8 @@ def validate_json(adapter: TypeAdapter[Shape], body: bytes) -> Shape:
         Malformed: it is no JSON.
         Invalid: it is JSON of another shape, or holds a lone surrogate.
     """
+    if b"NaN" in body or b"Infinity" in body:
+        load_json(body)  # unless they stand in a text: the shape's parser takes them, but they are no JSON
     try:
         return adapter.validate_json(body)
     except ValidationError as error:
@@ -76,7 +78,6 @@ def validate_json(adapter: TypeAdapter[Shape], body: bytes) -> Shape:
             if _has_lone_surrogate(body):
                 raise Invalid(Problem(("body",), "holds a lone surrogate", "string_unicode")) from error
             raise Malformed(f"The body is no valid JSON: {_reason(error)}") from error
-        load_json(body)  # NaN and the like were taken by the shape's parser, but are no JSON
         raise Invalid(*problems_of(error.errors(include_url=False), "body")) from error
 
 

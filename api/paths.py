@@ -52,6 +52,11 @@ def path_number(params: Mapping[str, str], name: str) -> int:
     return int(text)
 
 
+def request_path(_store: Store, _who: Principal, params: Mapping[str, str]) -> None:
+    """Check that {request_id} is a number; the route itself looks whether a log has it."""
+    path_number(params, "request_id")
+
+
 def folder_path(store: Store, who: Principal, params: Mapping[str, str]) -> None:
     """Check {folder_id}."""
     get_folder(store, who, path_number(params, "folder_id"))

@@ -1,12 +1,13 @@
 """Answers made piece by piece, a few of them at once: what they hold meanwhile is bounded."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from threading import BoundedSemaphore
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
-from starlette.types import Message, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from storage.domain.errors import Unavailable
 
@@ -17,38 +18,57 @@ _STALL_S = 60.0
 
 
 class Streams:
-    """Makes the pieces of all answers in two threads of their own, each in turn; those of an event loop."""
+    """Makes the pieces of all answers in two threads of their own, each in turn; those of one process."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_AT_WORK, "stream")
-        self._open = 0
+        self._places = BoundedSemaphore(_MOST_OPEN)
 
     def close(self) -> None:
         self._threads.shutdown(cancel_futures=True)
 
-    def check_room(self) -> None:
-        """See whether another answer may begin.
+    def take_place(self) -> None:
+        """Take the place of an answer; `leave` gives it back.
 
         Raises:
             Unavailable: as many are open as may be.
         """
-        if self._open >= _MOST_OPEN:
+        if not self._places.acquire(blocking=False):
             raise Unavailable(f"{_MOST_OPEN} exports are under way; try again when one has ended")
 
-    async def chunks(self, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    def leave(self) -> None:
+        self._places.release()
+
+    async def chunks(self, pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
         """Yield what pieces hold in chunks of 64 KB; the next piece is made when the last has been taken."""
-        self._open += 1
-        try:
-            loop = asyncio.get_running_loop()
-            while (piece := await loop.run_in_executor(self._threads, next, pieces, None)) is not None:
-                for start in range(0, len(piece), _CHUNK_BYTES):
-                    yield piece[start : start + _CHUNK_BYTES]
-        finally:
-            self._open -= 1
+        loop = asyncio.get_running_loop()
+        while (piece := await loop.run_in_executor(self._threads, next, pieces, None)) is not None:
+            for start in range(0, len(piece), _CHUNK_BYTES):
+                yield piece[start : start + _CHUNK_BYTES]
 
 
 class Stream(StreamingResponse):
-    """An answer in chunks; a caller who takes none for a minute is taken for gone, and frees its place."""
+    """An answer in chunks; a caller who takes none for a minute is taken for gone, and frees its place.
+
+    Raises:
+        Unavailable: as many are open as may be.
+    """
+
+    def __init__(
+        self, streams: Streams, pieces: Iterator[bytes], *, media_type: str, headers: Mapping[str, str]
+    ) -> None:
+        self._chunks = streams.chunks(pieces)
+        super().__init__(self._chunks, media_type=media_type, headers=headers)
+        streams.take_place()
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._streams.leave()
+            # at once, with what it holds: the collector comes late
+            await self._chunks.aclose()
 
     async def stream_response(self, send: Send) -> None:
         async def send_in_time(message: Message) -> None:

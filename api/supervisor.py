@@ -27,8 +27,13 @@ _REST_S = 30.0
 _MAX_LOG_BYTES = 16_777_216
 _INSTANCE = "dagster-instance"
 # Where large blocks were freed, glibc comes to keep such blocks, for each thread its own: reading logs of
-# megabytes left 570 MB behind. With fixed bounds they go back to the system at once.
-_LARGE_BLOCKS = {"MALLOC_MMAP_THRESHOLD_": "1048576", "MALLOC_TRIM_THRESHOLD_": "8388608"}
+# megabytes left 570 MB behind. With fixed bounds they go back to the system at once; Arrow's own pool keeps
+# 150 MB of pages of rows.
+_LARGE_BLOCKS = {
+    "MALLOC_MMAP_THRESHOLD_": "1048576",
+    "MALLOC_TRIM_THRESHOLD_": "8388608",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
 
 
 class Supervisor:
@@ -149,15 +154,16 @@ def check_ports(settings: Settings) -> None:
     """Fail early where a process could not bind its port.
 
     Raises:
-        PortInUse: it is taken.
+        PortInUse: it is taken, also by another of these, or is none.
     """
     code_setting = "--dagster-port (the code server takes the port after it)"
-    for host, port, setting in (
-        (settings.host, settings.port, "--port"),
-        (settings.dagster_host, settings.dagster_port, "--dagster-port"),
-        ("127.0.0.1", code_port(settings), code_setting),
-    ):
-        bind(host, port, setting).close()
+    with ExitStack() as bound:
+        for host, port, setting in (
+            (settings.host, settings.port, "--port"),
+            (settings.dagster_host, settings.dagster_port, "--dagster-port"),
+            ("127.0.0.1", code_port(settings), code_setting),
+        ):
+            bound.enter_context(bind(host, port, setting))
 
 
 def main() -> None:

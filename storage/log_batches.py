@@ -18,7 +18,7 @@ from storage.domain.request_logs import (
 from storage.engine.log_body import encode_body
 from storage.engine.rows.log_tail import Entry, Idempotency, Submission
 from storage.prompt_links import PromptLinks
-from storage.request_logs import LogDesk, request_hash
+from storage.request_logs import LogDesk, repeated_log_id, request_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,26 @@ async def log_requests(
         Conflict: the idempotency key was used for another batch.
         Unavailable: nothing was logged.
     """
-    submission = await asyncio.to_thread(_prepared, desk, who, logs, idempotency_key)
-    first = await desk.sender.append(submission)
-    return list(range(first, first + len(submission.entries)))
+    try:
+        submission = await asyncio.to_thread(_prepared, desk, who, logs, idempotency_key)
+        first = await desk.sender.append(submission)
+    except NotFound:  # of what was logged the first time the prompt may have been deleted since
+        again = None if idempotency_key is None else _idempotency(idempotency_key, logs)
+        found = await asyncio.to_thread(repeated_log_id, desk.store, who, again)
+        if found is None:
+            raise
+        first = found
+    return list(range(first, first + len(logs)))
 
 
 def _prepared(
     desk: LogDesk, who: Principal, logs: Sequence[NewLog], idempotency_key: str | None
 ) -> Submission:
-    key = None if idempotency_key is None else check_idempotency_key(idempotency_key)
+    if idempotency_key is not None:
+        check_idempotency_key(idempotency_key)
     now_us = to_us(desk.store.now())
     entries: list[Entry] = []
     problems = []
-    said = sha256()
     for at, log in enumerate(logs):
         try:
             body = _checked_body(desk.prompts, who.workspace_id, log.fields)
@@ -63,11 +70,20 @@ def _prepared(
             continue
         except NotFound as error:
             raise NotFound(f"requests.{at}: {error.message}") from error
-        said.update(request_hash(body, log.score))
         entries.append(Entry(who.workspace_id, now_us, body, log.score))
     if problems:
         raise Invalid(*problems)
-    return Submission(tuple(entries), None if key is None else Idempotency(key, said.digest()))
+    return Submission(
+        tuple(entries), None if idempotency_key is None else _idempotency(idempotency_key, logs)
+    )
+
+
+def _idempotency(key: str, logs: Sequence[NewLog]) -> Idempotency:
+    """What makes two batches the same: all that was said, as it was said."""
+    said = sha256()
+    for log in logs:
+        said.update(request_hash(encode_body(log.fields), log.score))
+    return Idempotency(key, said.digest())
 
 
 def _checked_body(links: PromptLinks, workspace_id: int, fields: dict[str, Any]) -> bytes:

@@ -27,7 +27,7 @@ from storage.engine.log_body import encode_body
 from storage.engine.log_reader import LogBatches, StoredLog, find_stored_log, read_moment
 from storage.engine.log_scan import scan_logs
 from storage.engine.log_sender import LogSender, connect_unix
-from storage.engine.rows.log_tail import Entry, Idempotency, Submission
+from storage.engine.rows.log_tail import Entry, Idempotency, Submission, find_repeated
 from storage.log_pace import look_bytes
 from storage.log_writing import writing_beside
 from storage.prompt_links import PromptLinks
@@ -114,18 +114,38 @@ async def log_request(
     )
     key = None if idempotency_key is None else check_idempotency_key(idempotency_key)
     check_prompt_use(fields)
-    if fields["prompt_id"] is not None or fields["prompt_name"] is not None:
-        link = await _link(desk.prompts, who.workspace_id, fields)
-        fields |= {"prompt_id": link.prompt_id, "prompt_name": link.prompt_name}
-    body = encode_body(fields)
+    linked = fields["prompt_id"] is not None or fields["prompt_name"] is not None
+    body = b"" if linked and key is None else encode_body(fields)
+    # of what was said: the prompt may be called otherwise, or be gone, when it is said again
     idempotency = None if key is None else Idempotency(key, request_hash(body, score))
+    if linked:
+        try:
+            link = await _link(desk.prompts, who.workspace_id, fields)
+        except NotFound:
+            log_id = await asyncio.to_thread(repeated_log_id, desk.store, who, idempotency)
+            if log_id is None:
+                raise
+            return _logged(log_id, fields)
+        fields |= {"prompt_id": link.prompt_id, "prompt_name": link.prompt_name}
+        body = encode_body(fields)
     if once is not None:
         idempotency = Idempotency(_ONCE + once, sha256(once.encode()).digest())
     entry = Entry(who.workspace_id, to_us(desk.store.now()), body, score)
-    log_id = await desk.sender.append(Submission((entry,), idempotency))
+    return _logged(await desk.sender.append(Submission((entry,), idempotency)), fields)
+
+
+def _logged(log_id: int, fields: dict[str, Any]) -> LoggedRequest:
     return LoggedRequest(
         log_id, blueprint(fields), fields["status"], fields["error_type"], fields["error_message"]
     )
+
+
+def repeated_log_id(store: Store, who: Principal, idempotency: Idempotency | None) -> int | None:
+    """Return the id that a request was given when it was made first; None: it is new, or had no key."""
+    if idempotency is None:
+        return None
+    with store.logs.read() as connection:
+        return find_repeated(connection, who.workspace_id, idempotency, to_us(store.now()))
 
 
 async def _link(links: PromptLinks, workspace_id: int, fields: dict[str, Any]) -> PromptLink:

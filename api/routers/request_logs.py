@@ -12,6 +12,7 @@ from api.errors import response_for
 from api.json_body import validate_json
 from api.limits import receive_body
 from api.openapi import errors
+from api.paths import request_path
 from api.routing import GuardedRoute, guarded_router, needs
 from api.schemas.request_logs import LOG_REQUEST, DeletedLogsAnswer, LogAnswer, LogRequest, RequestLogAnswer
 from api.schemas.request_search import DeleteLogsBody
@@ -105,7 +106,7 @@ router.add_api_route(
 
 
 @router.get("/api/public/v2/requests/{request_id}", summary="Read a logged request")
-@needs("read")
+@needs("read", path=request_path)
 def read_one(store: OpenStore, who: Who, request_id: int) -> RequestLogAnswer:
     return RequestLogAnswer.model_validate(get_request_log(store, who, request_id))
 
@@ -115,7 +116,7 @@ def read_one(store: OpenStore, who: Who, request_id: int) -> RequestLogAnswer:
     summary="Delete a logged request",
     description="It is gone from every read at once, and from the files within a day.",
 )
-@needs("write")
+@needs("write", path=request_path)
 def delete_one(store: OpenStore, who: Who, request_id: int) -> DeletedLogsAnswer:
     delete_log(store, who, request_id)
     return DeletedLogsAnswer(deleted_count=1)

@@ -44,10 +44,9 @@ def export_sheet(
 
     While too many exports are under way, another is refused with 503 and `Retry-After`.
     """
-    streams.check_room()
     found = sheet_export.plan_sheet_export(
         store, who, table_id=table_id, sheet_id=sheet_id, version_number=version_number
     )
     name = quote(f"{found.title}.{kind}", safe="")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-    return Stream(streams.chunks(found.pieces(kind)), media_type=MEDIA[kind], headers=headers)
+    return Stream(streams, found.pieces(kind), media_type=MEDIA[kind], headers=headers)

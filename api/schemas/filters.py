@@ -90,7 +90,20 @@ class _GroupAt:
 
     def _read(self, value: Any) -> AskedGroup:
         group = parse_filter_group(value, self._loc)
-        return AskedGroup(group, json.dumps(value, sort_keys=True, separators=(",", ":")))
+        return AskedGroup(group, json.dumps(_plain(value), sort_keys=True, separators=(",", ":")))
+
+
+def _plain(group: Any) -> dict[str, Any]:
+    """A valid group with the logic that was left out, and without keys that are null."""
+    return {
+        "logic": group.get("logic", "AND"),
+        "filters": [
+            _plain(one)
+            if "filters" in one or "logic" in one
+            else {name: value for name, value in one.items() if name != "nested_key" or value is not None}
+            for one in group.get("filters", [])
+        ],
+    }
 
 
 def _spelling(asked: AskedGroup | None) -> str | None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from api.schemas.base import Body, OperationId, WireInt, example
 from api.schemas.filters import AskedGroup, BodyGroup, FreeText, SortBy, SortOrder, SourceGroup
@@ -11,6 +11,8 @@ from api.schemas.moments import LastMoment, Moment
 from storage.domain.history import MOST_REQUESTS, HistoryQuery
 from storage.domain.prompts import MAX_INTEGER
 
+# an empty list says the same as none
+_SOME = AfterValidator(lambda names: names or None)
 Id = Annotated[WireInt, Field(ge=1, le=MAX_INTEGER)]
 
 
@@ -25,10 +27,11 @@ class _History(Body):
         int | None, Field(ge=1, le=MOST_REQUESTS, description=f"At most; default {MOST_REQUESTS}.")
     ] = None
     variables_to_parse: Annotated[
-        list[str] | None, Field(description="Input variables; each becomes a column.")
+        list[str] | None, _SOME, Field(description="Input variables; each becomes a column.")
     ] = None
     include_fields: Annotated[
         list[str] | None,
+        _SOME,
         Field(description="Fields of a request, latency_ms, prompt_label, metadata.<key> or score.<name>."),
     ] = None
     metadata_cost_breakdown_key: str | None = None

@@ -149,7 +149,7 @@ class LogRequest(BaseModel):
     prompt_input_variables: dict[str, Any] = Field(default_factory=dict)
     input_tokens: Count = 0
     output_tokens: Count = 0
-    price: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    price: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     function_name: str = ""
     score: Annotated[int, Field(ge=0, le=100)] = 0
     score_name: Annotated[str, Field(min_length=1, max_length=255)] | None = None

@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import dagster
@@ -50,7 +51,8 @@ def _make(home: Path, settings: Settings) -> None:
     sync_folder(fresh)
     if home.exists():
         # Not made by a start of ours: kept aside for a person to look at.
-        home.rename(home.with_name(f"dagster.old-{os.getpid()}"))
+        old = (home.with_name(f"dagster.old-{number}") for number in count(1))
+        home.rename(next(path for path in old if not path.exists()))
     fresh.rename(home)
     sync_folder(home.parent)
 

@@ -2,8 +2,10 @@
 
 import math
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 from storage.domain.request_logs import parse_moment_us, to_us
@@ -12,6 +14,7 @@ Bound = int | float | None
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _WHOLE = re.compile(r"[+-]?\d{1,400}")
 _MOST = 2**63 - 1
+_LARGEST = int(sys.float_info.max)
 _DAY_US = 86_400_000_000
 _PAIR = 2
 MOST_TEXT_CHARS = 10_000
@@ -30,6 +33,22 @@ def read_text(value: Any) -> str:
     return spell(value)
 
 
+def read_texts(value: Any) -> Sequence[str]:
+    """Return a text as `read_text` does, of a number all the ways in which JSON may spell it.
+
+    Raises:
+        ValueError: it is neither text nor number nor boolean.
+    """
+    text = read_text(value)
+    if isinstance(value, str | bool) or not math.isfinite(value) or abs(value) > _LARGEST:
+        return [text]
+    usual = repr(float(value))
+    digits, _, exponent = usual.partition("e")
+    fixed = f"{Decimal(usual):f}"
+    ways = [text, usual, fixed, f"{fixed}.0" if "." not in fixed else fixed]
+    return [*ways, f"{digits}e{int(exponent)}"] if exponent else ways
+
+
 def spell(value: Any) -> str:
     """Spell a JSON scalar as text: a string as it is, 1.0 as 1, true and false in small letters."""
     if isinstance(value, str):
@@ -41,17 +60,21 @@ def spell(value: Any) -> str:
     return repr(value)
 
 
-def read_number(value: Any) -> int | float:
-    """Return a number, also from text.
+def read_number(value: Any, *, whole: bool) -> int | float:
+    """Return a number, also from text; for `whole` fields an int where it is one.
 
     Raises:
-        ValueError: it is none, not finite, or beyond 64 bits.
+        ValueError: it is none, not finite, or for whole fields beyond 64 bits.
     """
     if isinstance(value, str):
         value = _number_of(value.strip())
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("must be a number")  # noqa: TRY004
-    if not -_MOST <= value <= _MOST:  # also refuses NaN
+    if not -_LARGEST <= value <= _LARGEST:  # also refuses NaN
+        raise ValueError("must be a finite number")
+    if not whole:
+        return float(value)
+    if not -_MOST <= value <= _MOST:
         raise ValueError("must be a number within 64 bits")
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -67,10 +90,8 @@ def _number_of(text: str) -> int | float | None:
 
 def read_member(value: Any, *, whole: bool) -> int | float | None:
     """Return a number that a field can equal; None when no value of the field can (3.5 of whole numbers)."""
-    number = read_number(value)
-    if not whole:
-        return float(number)
-    return number if isinstance(number, int) else None
+    number = read_number(value, whole=whole)
+    return number if not whole or isinstance(number, int) else None
 
 
 def number_range(operator: str, value: Any, *, whole: bool) -> tuple[Bound, Bound]:
@@ -81,8 +102,8 @@ def number_range(operator: str, value: Any, *, whole: bool) -> tuple[Bound, Boun
     """
     if operator == "between":
         low, high = _pair(value)
-        return _low(read_number(low), whole), _high(read_number(high), whole)
-    number = read_number(value)
+        return _low(read_number(low, whole=whole), whole), _high(read_number(high, whole=whole), whole)
+    number = read_number(value, whole=whole)
     if operator == "gte":
         return _low(number, whole), None
     if operator == "lte":

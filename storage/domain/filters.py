@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from storage.domain.errors import Invalid, Problem
-from storage.domain.filter_values import number_range, read_member, read_text, time_span
+from storage.domain.filter_values import number_range, read_member, read_text, read_texts, time_span
 from storage.domain.request_logs import DEFAULT_SCORE_NAME
 
 Kind = Literal["string", "text", "integer", "number", "datetime", "boolean", "array", "nested"]
@@ -244,7 +244,7 @@ class _Parser:
             )
             return None
         nested_key = self._nested_key(field, kind, operator, value.get("nested_key"), loc)
-        test = self._test(kind, operator, value.get("value"), (*loc, "value"))
+        test = self._test(field, operator, value.get("value"), (*loc, "value"))
         return None if test is None else Filter(field, test, operator in NEGATED, nested_key)
 
     def _nested_key(
@@ -265,47 +265,53 @@ class _Parser:
             self._wrong(where, f"is of no use for the field {field}")
         return None
 
-    def _test(self, kind: Kind, operator: str, value: Any, loc: tuple[str, ...]) -> Test | None:
+    def _test(self, field: str, operator: str, value: Any, loc: tuple[str, ...]) -> Test | None:
+        kind = FIELDS[field]
         if operator in {"is_null", "is_not_null", "is_empty", "is_not_empty"}:
             return IsAbsent()
         if kind == "boolean":
             return IsTrue()
         try:
             if operator in {"in", "not_in"}:
-                return OneOf(self._members(kind, value, loc))
-            return _single_test(kind, operator, value)
+                return OneOf(self._members(field, value, loc))
+            return _single_test(field, operator, value)
         except ValueError as error:
             self._wrong(loc, str(error))
             return None
 
-    def _members(self, kind: Kind, value: Any, loc: tuple[str, ...]) -> tuple[Any, ...]:
+    def _members(self, field: str, value: Any, loc: tuple[str, ...]) -> tuple[Any, ...]:
         values = value if isinstance(value, list) else [value]
         self._values += len(values)
         if self._values > MOST_VALUES:
             raise _too_large(loc, f"a group holds at most {MOST_VALUES} values of in and not_in")
-        found = []
+        found: list[Any] = []
         for at, one in enumerate(values):
             try:
-                found.append(_member(kind, one))
+                found += _members_of(field, one)
             except ValueError as error:
                 self._wrong((*loc, str(at)) if isinstance(value, list) else loc, str(error))
         return _present(found)
 
 
-def _single_test(kind: Kind, operator: str, value: Any) -> Test:
+def _single_test(field: str, operator: str, value: Any) -> Test:
+    kind = FIELDS[field]
     if kind == "datetime":
         return Range(*time_span(operator, value))
     if kind in {"integer", "number"} and operator not in {"eq", "neq"}:
         return Range(*number_range(operator, value, whole=kind == "integer"))
     if kind == "text" or operator == "key_contains":
         return Holds(read_text(value), _PLACES.get(operator, "anywhere"))
-    return OneOf(_present([_member(kind, value)]))
+    return OneOf(_present(_members_of(field, value)))
 
 
-def _member(kind: Kind, value: Any) -> Any:
+def _members_of(field: str, value: Any) -> Sequence[Any]:
+    """What one value asks a field for; None among it: what no field can be."""
+    kind = FIELDS[field]
     if kind in {"integer", "number"}:
-        return read_member(value, whole=kind == "integer")
-    return read_text(value)
+        return [read_member(value, whole=kind == "integer")]
+    if field == "input_variables":
+        return read_texts(value)
+    return [read_text(value)]
 
 
 def _present(values: Sequence[Any]) -> tuple[Any, ...]:

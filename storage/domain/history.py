@@ -200,7 +200,8 @@ def needs_labels(spec: HistorySpec) -> bool:
 def history_message(spec: HistorySpec, imported: int, *, more: bool) -> str:
     """Say what was imported, what was skipped, and whether more matched."""
     said = f"{imported} requests imported"
-    if spec.ids is not None and spec.limit is None:
+    # of a limit that was reached it is not known how many more there are
+    if spec.ids is not None and (spec.limit is None or imported < spec.limit):
         unmatched = len(set(spec.ids)) - imported
         if unmatched:
             said += f"; {unmatched} of the ids were skipped: unknown, or not matching"

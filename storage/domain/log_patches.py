@@ -45,7 +45,7 @@ def merge_patches(old: Mapping[str, Any], new: Mapping[str, Any]) -> Patch:
         Invalid: all that was said of the request is too large.
     """
     merged = apply_patch(old, new)
-    if len(json.dumps(merged)) > MAX_PATCH_BYTES:
+    if len(json.dumps(merged, ensure_ascii=False).encode()) > MAX_PATCH_BYTES:
         raise invalid("request_id", f"what is tracked of one request is over {MAX_PATCH_BYTES} bytes")
     return merged
 

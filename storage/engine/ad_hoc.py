@@ -1,6 +1,5 @@
 """Questions of the operator: DuckDB over a workspace with its unflushed tail, exact, read-only."""
 
-import csv
 import errno
 import os
 import re
@@ -13,6 +12,7 @@ from typing import IO, TypeVar
 import duckdb
 
 from storage.engine.catalog import Catalog
+from storage.engine.csv_lines import CsvLines
 from storage.engine.data_root import DataRoot
 from storage.engine.interruption import interruptibly
 from storage.engine.log_patches import Patches
@@ -100,13 +100,14 @@ class AdHoc:
 
     def _write_csv(self, query: str, file: IO[str]) -> int:
         count = 0
-        writer = csv.writer(file, lineterminator="\n")
+        lines = CsvLines()
         answer = self._connection.sql(query)
-        writer.writerow(answer.columns)
+        file.write(lines.line(answer.columns))
         if not _EXPLAIN.match(query):  # as DuckDB spells values, which is not how Python does
             answer = answer.project("CAST(COLUMNS(*) AS VARCHAR)")
         for batch in answer.to_arrow_reader(_FETCH_ROWS):
-            writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            file.writelines(lines.line(row) for row in rows)
             count += batch.num_rows
         return count
 

@@ -26,7 +26,7 @@ def damage_told() -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException:
         raise
-    except (duckdb.Error, OSError) as error:
+    except (duckdb.Error, OSError, UnicodeDecodeError) as error:
         if not _is_of_a_file(error):
             raise
         raise DamagedFileError(
@@ -39,7 +39,9 @@ def _is_of_a_file(error: Exception) -> bool:
 
     if isinstance(error, OSError):  # Arrow's readers hand on what DuckDB says
         return error.errno is None and _OF_A_FILE.search(str(error)) is not None
-    # footers and headers of pages are read below DuckDB's own kinds of error
-    bare = type(error) is duckdb.Error or isinstance(error, duckdb.IOException)
+    if isinstance(error, UnicodeDecodeError):  # DuckDB quotes the bytes that are no text
+        return True
+    # footers and headers of pages are read below DuckDB's own kinds of error; names of columns are bytes, too
+    bare = type(error) is duckdb.Error or isinstance(error, duckdb.IOException | duckdb.BinderException)
     told = isinstance(error, duckdb.InvalidInputException) and _OF_A_FILE.search(str(error)) is not None
     return bare or told

@@ -1,6 +1,5 @@
 """Writes batches of logs with their scores as Parquet, CSV or JSON lines."""
 
-import csv
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import pyarrow.parquet as pq
 
 from storage.domain.log_columns import LOG_COLUMNS
 from storage.domain.request_logs import iso_us, to_us
+from storage.engine.csv_lines import CsvLines
 from storage.engine.log_sql import duck, empty
 
 Format = Literal["parquet", "csv", "jsonl"]
@@ -64,15 +64,17 @@ class _JsonLines:
 
 class _Csv:
     def __init__(self, file: IO[str], names: list[str]) -> None:
-        self._writer = csv.writer(file, lineterminator="\n")
-        self._writer.writerow([*names, "scores"])
+        self._file = file
+        self._lines = CsvLines()
+        file.write(self._lines.line([*names, "scores"]))
 
     def write(self, batch: pa.RecordBatch, scores: Scores) -> None:
         for row in batch.to_pylist():
             said = {name: _plain(value) for name, value in row.items()}
             said["tags"] = _json(row["tags"])
             said["metadata"] = _json(dict(row["metadata"] or ()))
-            self._writer.writerow([*said.values(), _json(dict(scores.get(row["id"], {})))])
+            own = _json(dict(scores.get(row["id"], {})))
+            self._file.write(self._lines.line([*said.values(), own]))
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """A snapshot as Parquet, CSV or JSON lines: piece by piece, so that no sheet is ever held whole."""
 
-import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 from storage.domain.columns import Column
 from storage.domain.encodings import Encoding
 from storage.engine.arrow_values import arrow_array, arrow_type
+from storage.engine.csv_lines import CsvLines
 from storage.engine.segment_reader import SegmentReader
 from storage.engine.segments import COMPRESSION
 from storage.engine.sheet_rows import Written, read_columns, rows_bytes
@@ -60,19 +60,12 @@ def _batches(
         report(count)
 
 
-class _Echo:
-    """Gives back what a csv.writer writes."""
-
-    def write(self, text: str) -> str:
-        return text
-
-
 def _csv(titles: Sequence[str], batches: Iterable[list[list[Written]]]) -> Iterator[bytes]:
-    writer: Any = csv.writer(_Echo(), lineterminator="\n")
-    yield writer.writerow(titles).encode()
+    lines = CsvLines()
+    yield lines.line(titles).encode()
     for batch in batches:
         rows = zip(*batch, strict=True)
-        piece = b"".join(writer.writerow([cell[1] for cell in cells]).encode() for cells in rows)
+        piece = b"".join(lines.line([cell[1] for cell in cells]).encode() for cells in rows)
         batch.clear()
         yield piece
 

@@ -1,6 +1,7 @@
 """Streams of answers: few pieces are made at once, few answers are open, and who takes nothing is let go."""
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -54,44 +55,77 @@ def test_each_answer_is_whole_and_two_pieces_are_made_at_once() -> None:
     assert counted.most == 2
 
 
+async def silence() -> Message:
+    """A caller who stays and says nothing."""
+    await asyncio.Event().wait()
+    return {}
+
+
+def answer_of(opened: Streams) -> Stream:
+    return Stream(opened, Counted().pieces(b"a"), media_type="text/plain", headers={})
+
+
+SCOPE = {"type": "http", "asgi": {"spec_version": "2.4"}}
+
+
 def test_beyond_those_that_may_be_open_answers_are_refused_until_one_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(streams, "_MOST_OPEN", 1)
+    monkeypatch.setattr(streams, "_MOST_OPEN", 2)
+    sent: list[Message] = []
 
-    async def one_then_another() -> None:
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def two_then_another() -> None:
         opened = Streams()
-        opened.check_room()
-        chunks = opened.chunks(Counted().pieces(b"a"))
-        await anext(chunks)
+        first, _second = answer_of(opened), answer_of(opened)
         with pytest.raises(Unavailable, match="under way"):
-            opened.check_room()
-        await chunks.aclose()  # type: ignore[attr-defined]  # as the framework does where a caller goes away
-        opened.check_room()
+            answer_of(opened)
+        await first(SCOPE, silence, send)
+        answer_of(opened)
+        with pytest.raises(Unavailable, match="under way"):
+            answer_of(opened)
         opened.close()
 
-    asyncio.run(one_then_another())
+    asyncio.run(two_then_another())
+    assert b"".join(message.get("body", b"") for message in sent) == b"a" * 300_000
 
 
-def test_a_caller_who_takes_nothing_frees_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("goes", [False, True])
+def test_a_caller_who_takes_nothing_or_goes_away_frees_its_place_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+    goes: bool,
+) -> None:
     monkeypatch.setattr(streams, "_STALL_S", 0.05)
+    monkeypatch.setattr(streams, "_MOST_OPEN", 1)
+    ended = threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            while True:
+                yield b"a" * 100_000
+        finally:
+            ended.set()
+
+    async def never(message: Message) -> None:
+        if message["type"] == "http.response.body":
+            if goes:
+                raise OSError
+            await asyncio.Event().wait()
 
     async def stalled() -> None:
         opened = Streams()
-
-        async def never(message: Message) -> None:
-            if message["type"] == "http.response.body":
-                await asyncio.Event().wait()
-
-        async def silence() -> Message:
-            await asyncio.Event().wait()
-            return {}
-
-        answer = Stream(opened.chunks(Counted().pieces(b"a")))
-        with pytest.raises(ClientDisconnect):
-            await answer({"type": "http", "asgi": {"spec_version": "2.4"}}, silence, never)
-        await asyncio.get_running_loop().shutdown_asyncgens()
-        assert opened._open == 0
+        gc.disable()  # as good as: the service collects seldom
+        try:
+            answer = Stream(opened, pieces(), media_type="text/plain", headers={})
+            with pytest.raises(ClientDisconnect):
+                await answer(SCOPE, silence, never)
+            del answer
+            answer_of(opened)
+        finally:
+            gc.enable()
         opened.close()
 
     asyncio.run(stalled())
+    assert ended.is_set()

@@ -59,7 +59,7 @@ def _messages(given: Any) -> list[Message]:
     parts = content if isinstance(content, list) else [content]
     results = _of_type(parts, "tool_result")
     used = _of_type(parts, "tool_use")
-    rest = [part for part in parts if mapping(part).get("type") not in {"tool_result", "tool_use"}]
+    rest = [part for part in parts if mapping(part).get("type") not in ("tool_result", "tool_use")]
     made = [message("tool", part.get("content"), tool_call_id=part.get("tool_use_id")) for part in results]
     calls = [tool_call(part.get("name"), part.get("input", {}), part.get("id")) for part in used]
     if calls or not results or any(part is not None for part in rest):

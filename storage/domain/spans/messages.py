@@ -110,7 +110,7 @@ def _part(given: Any) -> Block | str:
     kind, content = part.get("type"), part.get("content")
     if kind == "reasoning":
         return {"type": "thinking", "thinking": content if isinstance(content, str) else ""}
-    if content is not None and kind in {"text", None}:
+    if content is not None and kind in ("text", None):  # it may be anything
         return text_block(content)
     return dict(part) if part else text_block(given)
 

@@ -80,9 +80,12 @@ def from_text(value: Any) -> Any:
     """What a text that looks like a JSON object or list holds; anything else as it is."""
     if isinstance(value, str) and value[:1] in {"{", "["}:
         try:
-            return json.loads(value, parse_constant=str)
+            held = json.loads(value, parse_constant=str)
+            if "\\u" in value:  # which may spell what no text can hold
+                json.dumps(held, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             return value
+        return held
     return value
 
 

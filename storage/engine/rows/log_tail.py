@@ -177,6 +177,15 @@ def _find_repeats(
     return repeats
 
 
+def find_repeated(connection: Connection, workspace_id: int, given: Idempotency, now_us: int) -> int | None:
+    """Return the id of the first log that a repeated request was given within the last 24 hours."""
+    where = (idempotency_keys.c.workspace_id == workspace_id) & (idempotency_keys.c.key == given.key)
+    found = connection.execute(sa.select(idempotency_keys).where(where)).first()
+    if found is None or found.created_us <= now_us - _IDEMPOTENCY_US:
+        return None
+    return int(found.log_id) if found.request_hash == given.request_hash else None
+
+
 def _find_outcome(connection: Connection, submission: Submission, given: Idempotency) -> Outcome | None:
     where = (idempotency_keys.c.workspace_id == submission.workspace_id) & (
         idempotency_keys.c.key == given.key
