@@ -52,8 +52,10 @@ SIDES = st.one_of(
     st.lists(MESSAGES, max_size=2).map(lambda messages: {"type": "chat", "messages": messages}),
     BLOCKS.map(lambda content: {"type": "completion", "content": content}),
 )
+# numbers that JSON may spell in several ways
+SPELLED = (1.0, -3.0, 1e15, 1e16, 1e22, 1e-7, 1.5e-5, 1e300)
 VALUES: st.SearchStrategy[Any] = st.one_of(
-    st.none(), st.booleans(), st.integers(-5, 2000), st.sampled_from([0.5, 1.25, -2.5]), TEXTS,
+    st.none(), st.booleans(), st.integers(-5, 2000), st.sampled_from([0.5, 1.25, -2.5, *SPELLED]), TEXTS,
     st.lists(TEXTS, max_size=2), st.dictionaries(NAMES, TEXTS, max_size=2),
 )  # fmt: skip
 STARTS = st.sampled_from(
@@ -114,6 +116,8 @@ def filters(draw: st.DrawFn) -> dict[str, Any]:
     values: st.SearchStrategy[Any] = {"datetime": TIMES, "integer": NUMBERS, "number": NUMBERS}.get(
         kind, TEXTS
     )
+    if kind == "nested" and operator in {"key_equals", "key_not_equals", "in", "not_in"}:
+        values = st.one_of(values, st.sampled_from(SPELLED), st.integers(-5, 5))
     if field == "prompt_label":
         values = st.sampled_from(["prod", "dev", "none"])
     if operator == "between":

@@ -3,13 +3,15 @@
 import json
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from storage.domain.cells import CellStatus
 from storage.domain.encodings import JSON_ENCODINGS, Encoding
+from storage.domain.errors import Unavailable
 from storage.domain.manifests import SegmentRef
 from storage.domain.overlay import note_status
 from storage.engine.data_root import DataRoot
@@ -26,6 +28,23 @@ class _Footer:
     starts: tuple[int, ...]
 
 
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Tell a file that is missing or damaged.
+
+    Raises:
+        Unavailable: one could not be read.
+    """
+    import pyarrow as pa  # noqa: PLC0415
+
+    try:
+        yield
+    except (OSError, pa.ArrowInvalid) as error:
+        raise Unavailable(
+            "A file of the sheet is missing or damaged: the check `sheet_segments_are_whole` names it"
+        ) from error
+
+
 class SegmentReader:
     """Reads published segments of a data root; safe to share between threads."""
 
@@ -33,8 +52,13 @@ class SegmentReader:
         self._data = data
         self._footers: Lru[str, _Footer] = Lru(_KEPT_FOOTER_BYTES, _footer_bytes)
 
+    @damage_told()
     def read(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> list[list[Any]]:
-        """Return `count` JSON values, from row `start` on, of each field."""
+        """Return `count` JSON values, from row `start` on, of each field.
+
+        Raises:
+            Unavailable: the file is missing or damaged.
+        """
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         path = self._data.path(segment.key)
@@ -54,6 +78,7 @@ class SegmentReader:
             _values(kept[name], segment.encodings[field]) for name, field in zip(wanted, fields, strict=True)
         ]
 
+    @damage_told()
     def read_arrow(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> Any:
         """Return the same rows as an Arrow table, as they are kept: JSON as text."""
         import pyarrow.parquet as pq  # noqa: PLC0415
@@ -86,6 +111,7 @@ class SegmentReader:
         known = (self._footer(segment).metadata.metadata or {}).get(STATUSES_KEY)
         return known is not None and set(json.loads(known)) <= {"completed"}
 
+    @damage_told()
     def size(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> int:
         """Return about how many bytes such a read takes, from the footer alone."""
         footer = self._footer(segment)

@@ -272,13 +272,30 @@ def test_requests_are_added_to_a_sheet_that_is_there(
     assert [row["cells"][first]["value"] for row in page["data"]] == [ids[0], ids[0], ids[1]]
 
 
+def test_unknown_ids_are_counted_unless_the_limit_was_reached(
+    client: TestClient, store: Store, sheet_url: str, ids: list[int]
+) -> None:
+    for limit, skipped in ((10, True), (1, False)):
+        asked = into(client, sheet_url, request_log_ids=[ids[0], 999_999], limit=limit).json()
+        work(store)
+        message = client.get(asked["status_url"]).json()["operation"]["message"]
+        assert ("1 of the ids were skipped" in message) == skipped
+
+
 def test_the_same_import_is_started_once(
     client: TestClient, store: Store, sheet_url: str, ids: list[int]
 ) -> None:
     body = {"filter_group": {"logic": "AND", "filters": []}, "q": "question", "operation_id": "mine"}
     made = into(client, sheet_url, **body)
     work(store)
-    assert into(client, sheet_url, **body).json() == made.json()
+    for same in (
+        {},
+        {"filter_group": {"filters": []}},
+        {"filter_group": {}},
+        {"variables_to_parse": [], "include_fields": []},
+        {"limit": None},
+    ):
+        assert into(client, sheet_url, **(body | same)).json() == made.json()
     assert list_waiting(store) == []
     for other in ({"q": "answer"}, {"filter_group": {"logic": "OR", "filters": []}}):
         assert into(client, sheet_url, **(body | other)).status_code == 409

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from api.app import Application
 from storage.store import Store
 from storage.workspaces import create_key
 from tests.logs import exchange
@@ -143,6 +144,8 @@ def test_required_fields_are_required(client: TestClient, field: str) -> None:
         (b'"text"', 422),
         (b"null", 422),
         (b'{"provider": NaN}', 400),
+        (json.dumps(exchange(unknown=[float("nan")])).encode(), 400),
+        (json.dumps(exchange(parameters={"a": float("-inf")})).encode(), 400),
         (b'{"provider": "\xff"}', 400),
         (b'{"provider": "\xed\xa0\x80"}', 400),
         (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", 400),
@@ -292,6 +295,40 @@ def test_a_repeated_idempotency_key_gets_the_first_answer_and_records_nothing(
     assert client.post(PATH, json=body, headers={"Idempotency-Key": "order-2"}).json()["id"] == 3
 
 
+def test_a_repeat_is_the_same_whatever_became_of_its_prompt_and_however_it_is_spelled(
+    client: TestClient, application: Application
+) -> None:
+    publish(client, "greeting")
+    spellings = [{}, {"price": 0}, {"price": 0.0}, {"tags": []}]
+    bodies = [exchange(prompt_name="greeting", **more) for more in spellings]
+    batches = [{"requests": [body, exchange()]} for body in bodies]
+    headers = {"Idempotency-Key": "one"}
+    first = client.post(PATH, json=bodies[0], headers=headers).json()
+    together = client.post(
+        "/api/public/v2/requests/batch", json=batches[0], headers={"Idempotency-Key": "two"}
+    )
+    patch = {"prompt_name": "welcome"}
+    for change in (
+        lambda: client.get("/health"),
+        lambda: client.patch("/prompt-templates/greeting", json=patch),
+        lambda: client.delete("/prompt-templates/welcome"),
+    ):
+        assert change().status_code == 200
+        # what was found is remembered for a second
+        application.state.service.logs.prompts._found.clear()
+        for body, batch in zip(bodies, batches, strict=True):
+            assert client.post(PATH, json=body, headers=headers).json() == first
+            again = client.post(
+                "/api/public/v2/requests/batch", json=batch, headers={"Idempotency-Key": "two"}
+            )
+            assert (again.status_code, again.json()) == (201, together.json())
+    assert client.post(PATH, json=bodies[0], headers={"Idempotency-Key": "new"}).status_code == 404
+    assert (
+        client.post(PATH, json=exchange(prompt_name="greeting", model="x"), headers=headers).status_code
+        == 404
+    )
+
+
 @pytest.mark.parametrize("key", ["", " ", "x" * 256, "a\x7fb"])
 def test_an_idempotency_key_has_visible_characters(client: TestClient, key: str) -> None:
     answer = client.post(PATH, json=exchange(), headers={"Idempotency-Key": key})
@@ -303,5 +340,7 @@ def test_a_log_of_another_workspace_is_unknown(client: TestClient, foreign_key: 
     log_id = client.post(PATH, json=exchange()).json()["id"]
     headers = {"X-API-KEY": foreign_key}
     assert client.get(f"/api/public/v2/requests/{log_id}", headers=headers).status_code == 404
-    for unknown in (log_id + 1, 0, -1, 2**63):
+    for unknown in (log_id + 1, 0, -1, 2**63, "abc", "1_0", "1.0", "+1", "%201", f"{log_id}%20"):
         assert client.get(f"/api/public/v2/requests/{unknown}").status_code == 404
+        assert client.delete(f"/api/public/v2/requests/{unknown}").status_code == 404
+    assert client.get(f"/api/public/v2/requests/{log_id}").status_code == 200

@@ -262,6 +262,27 @@ def test_the_document_names_fields_and_operators(client: TestClient) -> None:
     assert all(word in spelled for word in ("input_variable_keys", "key_not_equals", "nested_key", "AND"))
 
 
+def test_costs_and_variables_are_found_by_the_numbers_that_were_logged(client: TestClient) -> None:
+    variables = {"t": 1.0, "u": 1e22, "v": 1e-7, "w": 5, "x": "5"}
+    client.post("/log-request", json=exchange(price=1e300, prompt_input_variables=variables))
+
+    def found(**one: Any) -> int:
+        body = {"filter_group": {"filters": [one]}}
+        answer = client.post("/api/public/v2/requests/search", json=body)
+        assert answer.status_code == 200, answer.text
+        return int(answer.json()["total"])
+
+    assert found(field="cost", operator="gt", value=1e299) == 1
+    assert found(field="cost", operator="eq", value=1e300) == 1
+    assert found(field="cost", operator="between", value=[2**64, 10**305]) == 1
+    assert found(field="cost", operator="gt", value=1e301) == 0
+    for key, value in variables.items():
+        for same in (value, float(value)):
+            assert found(field="input_variables", operator="key_equals", value=same, nested_key=key) == 1
+            assert found(field="input_variables", operator="in", value=[same, "no"], nested_key=key) == 1
+    assert found(field="input_variables", operator="key_equals", value=2.0, nested_key="t") == 0
+
+
 def test_a_cost_beyond_all_numbers_is_the_largest_number(client: TestClient, store: Store) -> None:
     add_logs(store, 2, price=1.7e308)
     totals = client.post(ANALYTICS, json={}).json()["totals"]

@@ -66,6 +66,16 @@ def test_every_format_holds_the_sheet(client: TestClient, sheet: Sheet) -> None:
     ]
 
 
+def test_lines_of_csv_are_taken_apart_as_they_were_put_together(
+    client: TestClient, store: Store, who: Principal
+) -> None:
+    cells = ["a\rb", "c\nd", "e\r\nf", ' "g" ', "\r", "h,i"]
+    sheet = imported_sheet(store, who, create_table(store, who).id, ["t\ri", "x"], [[c, "y"] for c in cells])
+    text = client.get(f"{path(sheet)}/export?format=csv").text
+    with io.StringIO(text, newline="") as file:
+        assert list(csv.reader(file)) == [["t\ri", "x"], *([cell, "y"] for cell in cells)]
+
+
 def test_edits_are_in_it_and_versions_are_as_they_were(client: TestClient, sheet: Sheet) -> None:
     (cell, *_) = client.get(f"{path(sheet)}/rows").json()["data"][0]["cells"].values()
     client.patch(f"{path(sheet)}/cells/{cell['id']}", json={"value": 5})

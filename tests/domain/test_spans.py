@@ -1,6 +1,7 @@
 """Spans of models' calls in the vocabularies that are out there, as bodies of logged requests."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 from api.json_body import validate_value
 from api.schemas.request_logs import LOG_REQUEST
 from storage.domain.calls.shapes import Usage
+from storage.domain.errors import Invalid
 from storage.domain.spans.read import LONGEST_VALUE, MOST_ATTRIBUTES, SpanCall, is_call, read_span
 from storage.domain.spans.span import Span, SpanEvent, nested
+from storage.engine.log_body import encode_body
 
 START = 1_767_605_400_000_000_000
 
@@ -377,6 +380,7 @@ words = st.sampled_from(
     [
         *("role", "content", "parts", "type", "text", "tool_call", "tool_call_response", "id", "message"),
         *("messages", "tool_calls", "function", "name", "arguments", "x", "[1]", "{"),
+        *('{"a": "\\ud800"}', '["\\udc00"]'),
     ]
 )
 json_values = st.recursive(
@@ -387,6 +391,37 @@ json_values = st.recursive(
 held_values = json_values | json_values.map(json.dumps)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("gen_ai.usage.input_tokens", -1),
+        ("gen_ai.usage.output_tokens", "many"),
+        ("gen_ai.usage.cost", "free"),
+        ("llm.cost.total", -0.5),
+        ("error.type", "timeout"),
+        ("metadata", "[1]"),
+        ("metadata", "plain"),
+        ("tag.tags", "plain"),
+        ("llm.invocation_parameters", "[1]"),
+        ("llm.prompt_template.variables", "plain"),
+        ("promptlayer.prompt.version", "x"),
+        ("promptlayer.prompt.id", "x"),
+        ("gen_ai.provider.name", 7),
+    ],
+)
+def test_what_a_field_cannot_hold_stands_in_the_metadata(name: str, value: Any) -> None:
+    made = read_span(span({"gen_ai.operation.name": "chat", name: value}))
+    assert made.body["metadata"][name] == str(value)
+
+
+@pytest.mark.parametrize("spelled", ["12", 12, 12.0, "12.0"])
+def test_numbers_of_tokens_and_prices_may_be_texts(spelled: Any) -> None:
+    told = {"gen_ai.usage.input_tokens": spelled, "gen_ai.usage.cost": spelled}
+    made = read_span(span({"gen_ai.operation.name": "chat", **told}))
+    assert (made.body["input_tokens"], made.price) == (12, 12.0)
+    assert not made.body["metadata"].keys() & told.keys()
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.dictionaries(NAMES, held_values, max_size=8), st.booleans(), st.integers(1, 2**64 - 1))
 def test_whatever_a_span_holds_a_log_can_be_made_of_it(
@@ -395,4 +430,6 @@ def test_whatever_a_span_holds_a_log_can_be_made_of_it(
     event = SpanEvent("gen_ai.choice", held)
     given_span = span({**held, "gen_ai.operation.name": "chat"}, event, failed=failed, start_ns=start_ns)
     call = read_span(given_span)
-    validate_value(LOG_REQUEST, {**call.body, **call.prompt, "price": call.price or 0})
+    log = validate_value(LOG_REQUEST, {**call.body, **call.prompt, "price": call.price or 0})
+    with suppress(Invalid):  # a number that JSON does not have
+        encode_body(log.fields())

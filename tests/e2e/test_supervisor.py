@@ -56,6 +56,29 @@ def test_a_port_in_use_is_named_before_anything_starts(stack: Stack, tmp_path: P
     assert not (tmp_path / "other" / "dagster").exists()
 
 
+@pytest.mark.parametrize(
+    ("port", "dagster_port", "named"),
+    [
+        (8131, 8131, "--dagster-port"),
+        (8132, 8131, "code server"),
+        (-9, 8131, "-9 is no port"),
+        (99_999, 8131, "99999 is no port"),
+        (8131, 65_535, "65536 is no port"),
+    ],
+)
+def test_ports_that_are_none_or_each_others_are_refused(
+    stack: Stack, tmp_path: Path, port: int, dagster_port: int, named: str
+) -> None:
+    moved = free_ports(3) - 8131
+    ports = {"--port": port, "--dagster-port": dagster_port}
+    shown = {name: value + moved if 8000 < value < 9000 else value for name, value in ports.items()}
+    arguments = [text for name, value in shown.items() for text in (name, str(value))]
+    refused = command(stack, "up", "--home", str(tmp_path / "other"), *arguments)
+    assert refused.returncode == 1
+    assert named in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_readiness_names_each_part(stack: Stack) -> None:
     answer = stack.api.get("/ready").json()
     assert [answer[part] for part in ("catalog", "logs", "dagster", "workers")] == ["ready"] * 4

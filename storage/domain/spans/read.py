@@ -15,6 +15,7 @@ from storage.domain.calls.shapes import (
     items,
     mapping,
 )
+from storage.domain.prompts import MAX_INTEGER
 from storage.domain.request_logs import MAX_ERROR_MESSAGE_CHARS, MAX_METADATA_KEY_CHARS, MAX_TAG_CHARS, iso_us
 from storage.domain.spans.messages import read_messages, read_parts
 from storage.domain.spans.span import Attributes, Span, SpanEvent, from_text
@@ -99,20 +100,20 @@ def read_span(span: Span) -> SpanCall:
         "request_start_time": iso_us(start_us),
         "request_end_time": iso_us(max(start_us, span.end_ns // 1000)),
         "parameters": _parameters(held),
-        "tags": [as_text(tag)[:MAX_TAG_CHARS] for tag in items(held.json("tag.tags"))],
-        "prompt_input_variables": dict(mapping(held.json("llm.prompt_template.variables"))),
+        "tags": [as_text(tag)[:MAX_TAG_CHARS] for tag in held.items("tag.tags")],
+        "prompt_input_variables": dict(held.mapping("llm.prompt_template.variables")),
         "input_tokens": usage.input,
         "output_tokens": usage.output,
         "function_name": span.name,
         "api_type": held.text("promptlayer.api.type"),
         **_outcome(span, held),
     }
-    price, prompt = held.get("llm.cost.total", "gen_ai.usage.cost"), _prompt(held)
+    price, prompt = held.read(_amount, "llm.cost.total", "gen_ai.usage.cost"), _prompt(held)
     # a name that stands for another one: an alias, or a deployment
     other = {"gen_ai.response.model": answered_by} if answered_by not in {"", model} else {}
     body["metadata"] = _metadata(span, held, other)
     name = f"span {span.trace_id} {span.span_id}"
-    return SpanCall(name, body, usage, answered_by, _price(price), prompt)
+    return SpanCall(name, body, usage, answered_by, price, prompt)
 
 
 def _with_details(span: Span) -> dict[str, Any]:
@@ -188,7 +189,7 @@ def _openinference_tools(held: Attributes) -> list[Any]:
 
 
 def _parameters(held: Attributes) -> dict[str, Any]:
-    found = dict(mapping(held.json("llm.invocation_parameters")))
+    found = dict(held.mapping("llm.invocation_parameters"))
     for prefix in ("gen_ai.request", "gen_ai.openai.request"):
         found |= held.tree(prefix)
     return {name: value for name, value in found.items() if name not in {"model", "messages"}}
@@ -196,7 +197,7 @@ def _parameters(held: Attributes) -> dict[str, Any]:
 
 def _usage(held: Attributes) -> Usage:
     def tokens(*names: str) -> int:
-        return count(held.get(*names))
+        return held.read(_tokens, *names) or 0
 
     return Usage(
         input=tokens(
@@ -225,15 +226,26 @@ def _usage(held: Attributes) -> Usage:
     )
 
 
-def _price(value: Any) -> float | None:
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
-    return float(value) if fits else None
+def _amount(value: Any) -> float | None:
+    """A number, also one in a text, that is neither negative nor infinite; None: it is none."""
+    try:
+        number = float(value) if type(value) in (int, float, str) else -1.0
+    except (ValueError, OverflowError):
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+def _tokens(value: Any) -> int | None:
+    if type(value) is int:
+        return value if 0 <= value <= MAX_INTEGER else None
+    number = _amount(value)
+    return int(number) if number is not None and number.is_integer() and number <= MAX_INTEGER else None
 
 
 def _outcome(span: Span, held: Attributes) -> dict[str, Any]:
-    kind = held.text("error.type") or ""
     if not span.failed:
         return {"status": "SUCCESS"}
+    kind = held.text("error.type") or ""
     raised = next((event.attributes for event in span.events if event.name == "exception"), {})
     said = span.status_message or as_text(raised.get("exception.message") or "")
     words = " ".join((kind, as_text(raised.get("exception.type") or ""), said)).lower()
@@ -244,11 +256,13 @@ def _outcome(span: Span, held: Attributes) -> dict[str, Any]:
 
 
 def _prompt(held: Attributes) -> dict[str, Any]:
-    name, prompt_id, version = (held.get(f"promptlayer.prompt.{part}") for part in ("name", "id", "version"))
-    link = {"prompt_name": name if isinstance(name, str) and name else None, "prompt_id": _whole(prompt_id)}
+    link = {
+        "prompt_name": held.text("promptlayer.prompt.name"),
+        "prompt_id": held.read(_whole, "promptlayer.prompt.id"),
+    }
     named = {key: value for key, value in link.items() if value is not None}
-    number = _whole(version)
-    return named | {"prompt_version_number": number} if named and number else named
+    number = held.read(_whole, "promptlayer.prompt.version") if named else None
+    return named | {"prompt_version_number": number} if number else named
 
 
 def _whole(value: Any) -> int | None:
@@ -259,7 +273,7 @@ def _whole(value: Any) -> int | None:
 
 def _metadata(span: Span, held: Attributes, model: dict[str, str]) -> dict[str, str]:
     """Say what the span's own words were: who it is, its service, and what no other field holds."""
-    own = mapping(held.json("metadata"))
+    own = held.mapping("metadata")
     ids = {"trace_id": span.trace_id, "span_id": span.span_id, "parent_span_id": span.parent_span_id}
     service = {"service.name": span.resource.get("service.name")}
     said = [*own.items(), *held.rest()]

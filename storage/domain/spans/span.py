@@ -1,9 +1,11 @@
 """A span as it arrives, and its attributes as they are read: what nobody took is left for the metadata."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Span:
 
 
 class Attributes:
-    """Attributes of a span by name; what was asked for counts as taken."""
+    """Attributes of a span by name; what was asked for counts as taken, unless it could not be read."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self._given = given
@@ -41,15 +43,33 @@ class Attributes:
         self._taken.update(names)
         return next((self._given[name] for name in names if self._given.get(name) is not None), None)
 
-    def text(self, *names: str) -> str | None:
-        """As `get`, of those that are texts and not empty."""
-        self._taken.update(names)
-        found = (self._given.get(name) for name in names)
-        return next((value for value in found if isinstance(value, str) and value), None)
+    def read(self, reader: Callable[[Any], Made | None], *names: str) -> Made | None:
+        """What a reader makes of the first of these that it can read (None: it cannot); the rest is left."""
+        made: Made | None = None
+        for name in names:
+            value = self._given.get(name)
+            found = None if value is None else reader(value)
+            if found is not None or value is None or value == "":
+                self._taken.add(name)
+            if made is None:
+                made = found
+        return made
 
-    def json(self, *names: str) -> Any:
-        """As `get`; a text that holds JSON stands for what it holds."""
-        return from_text(self.get(*names))
+    def text(self, *names: str) -> str | None:
+        """As `read`, of those that are texts and not empty."""
+        return self.read(lambda value: value if isinstance(value, str) and value else None, *names)
+
+    def mapping(self, name: str) -> Mapping[str, Any]:
+        """One that is an object, or a text that holds one; empty: it is none."""
+        return self.read(_mapping_in, name) or {}
+
+    def items(self, name: str) -> Sequence[Any]:
+        """One that is a list, or a text that holds one; empty: it is none."""
+        return self.read(_items_in, name) or ()
+
+    def json(self, name: str) -> Any:
+        """One as it is; a text that holds JSON stands for what it holds."""
+        return from_text(self.get(name))
 
     def tree(self, prefix: str) -> dict[str, Any]:
         """All attributes below a prefix as nested objects and lists (`a.0.b` is of a list)."""
@@ -74,6 +94,16 @@ class Attributes:
     def rest(self) -> Iterator[tuple[str, Any]]:
         """What nobody asked for."""
         return ((name, value) for name, value in self._given.items() if name not in self._taken)
+
+
+def _mapping_in(value: Any) -> Mapping[str, Any] | None:
+    held = from_text(value)
+    return held if isinstance(held, Mapping) else None
+
+
+def _items_in(value: Any) -> Sequence[Any] | None:
+    held = from_text(value)
+    return held if isinstance(held, list) else None
 
 
 def from_text(value: Any) -> Any:
