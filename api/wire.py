@@ -1,9 +1,15 @@
-"""The server's HTTP protocol, but for one thing: head and body of an answer leave in one packet."""
+"""The server's HTTP protocol, but for two things: head and body of an answer leave in one packet, and what is
+no request is refused in the shape of all errors.
+"""
 
+import json
+import os
 from asyncio import BaseTransport, Transport
 from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from api.errors import error_body
 
 
 class JoiningTransport:
@@ -40,6 +46,19 @@ class JoiningProtocol(HttpToolsProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         self.joining = JoiningTransport(cast("Transport", transport))
         super().connection_made(cast("Transport", self.joining))
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be read as a request; `msg` is the server's own word for it."""
+        body = json.dumps(error_body(f"{msg} A path with its query has at most 64 KB.", "validation_error"))
+        head = (
+            "HTTP/1.1 400 Bad Request",
+            "content-type: application/json",
+            f"content-length: {len(body)}",
+            f"x-request-id: {os.urandom(8).hex()}",
+            "connection: close",
+        )
+        self.transport.write("\r\n".join([*head, "", body]).encode())
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         self.joining.flush()

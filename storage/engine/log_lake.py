@@ -44,7 +44,7 @@ class LogLake:
         self.tails = Tails()
         self.tallies = Tallies()
         self._root: duckdb.DuckDBPyConnection | None = None
-        self.counts: Lru[tuple[UUID, str], int] = Lru(_MOST_COUNTS)
+        self.counts: Lru[tuple[UUID, str, int], int] = Lru(_MOST_COUNTS)
         """How many logs of an immutable file a condition holds for."""
         self.told = Kept(_MOST_TOLD, attrgetter("weight"))
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count as count_up
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from storage.domain.log_deletions import Gone
 from storage.engine.catalog import Catalog
@@ -198,20 +199,20 @@ class LogSearch:
         found = self._counted(left) if left else {}
         for one in left:
             counts[one] = found.get(self._parts.path(one), 0)
-        fingerprint = self._asked.fingerprint
         for one, count in counts.items():
             if self._is_whole(one):
-                self._lake.counts.get((one.id, fingerprint), partial(int, count))
+                self._lake.counts.get(self._count_key(one), partial(int, count))
         return counts
+
+    def _count_key(self, one: Segment) -> tuple[UUID, str, int]:
+        """Where the count of a file is remembered: also by what told it, which may have been damaged."""
+        told = self._companions.values.get(one.id), self._companions.words.get(one.id)
+        return one.id, self._asked.fingerprint, hash(told)
 
     def _known_count(self, one: Segment) -> int | None:
         if not self._is_whole(one):
             return None
-        return (
-            one.rows
-            if self._asked.is_everything
-            else self._lake.counts.find((one.id, self._asked.fingerprint))
-        )
+        return one.rows if self._asked.is_everything else self._lake.counts.find(self._count_key(one))
 
     def _hinted(self, files: Sequence[Segment]) -> dict[Segment, int]:
         """What dictionaries say of some files: none of their logs match, or exactly how many.

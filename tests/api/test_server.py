@@ -1,5 +1,6 @@
 """The API process: a real socket, real connections, callers that misbehave."""
 
+import json
 import os
 import signal
 import socket
@@ -69,6 +70,22 @@ def test_an_answer_before_the_body_was_read_closes_the_connection(address: str) 
     assert b" 404 " in answer.splitlines()[0]
     assert b"connection: close" in answer.lower()
     assert sent < 20_000_000
+
+
+@pytest.mark.parametrize(
+    "head", ["GET /health?" + "x" * 70_000 + " HTTP/1.1", "nonsense", "GET / HTTP/1.1\r\nX"]
+)
+def test_what_is_no_request_is_refused_in_the_shape_of_all_errors(address: str, head: str) -> None:
+    httpx2.get(f"{address}/health", timeout=30)
+    host, port = address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(f"{head}\r\nHost: x\r\n\r\n".encode())
+        with raw.makefile("rb") as file:
+            given, _, body = file.read().partition(b"\r\n\r\n")
+    assert given.startswith(b"HTTP/1.1 400 ")
+    assert b"x-request-id: " in given
+    told = json.loads(body)
+    assert (told["success"], told["error"]) == (False, "validation_error")
 
 
 def test_answers_on_a_kept_connection_do_not_wait_for_acknowledgements(address: str) -> None:

@@ -6,21 +6,23 @@ from pathlib import Path
 import pytest
 
 from storage.domain.errors import Unavailable
+from storage.domain.filters import parse_filter_group
 from storage.domain.keys import Principal
 from storage.domain.request_logs import LogFilter
 from storage.engine.log_rewrite import LogsDamaged
+from storage.engine.rows.log_companions import VALUES, select_companions
 from storage.engine.rows.log_segments import select_segments
 from storage.health import check_storage
 from storage.log_compaction import compact_logs
 from storage.log_deletion import delete_log
 from storage.log_flush import flush_logs
-from storage.log_index import index_logs
+from storage.log_index import forget_broken_index, index_logs
 from storage.log_salvage import rebuild_manifest
 from storage.request_logs import get_request_log, scan_request_logs
 from storage.request_search import SearchQuery, search_requests
 from storage.settings import Settings
 from storage.sql import QueryError, open_ad_hoc
-from storage.store import Store
+from storage.store import Store, opened
 from tests.logs import add_logs
 
 
@@ -106,3 +108,34 @@ def test_the_doctor_names_lost_indexes(store: Store, settings: Settings, files: 
     assert [state for state, _ in told(settings)] == ["ok", "warning"]
     index_logs(store, from_bytes=0)
     assert [state for state, _ in told(settings)] == ["ok"]
+
+
+def test_whatever_byte_of_a_dictionary_has_changed_no_search_is_a_failure_of_ours(
+    store: Store, who: Principal
+) -> None:
+    add_logs(store, 20, metadata={"user": "ada"}, tags=["a", "b"])
+    flush_logs(store)
+    index_logs(store, from_bytes=0)
+    group = parse_filter_group({"filters": [{"value": "ada", "nested_key": "user"}]})
+
+    def total(of: Store) -> int:
+        return search_requests(of, who, SearchQuery(group=group), page=1, per_page=5).total
+
+    def dictionary(of: Store) -> Path:
+        with of.logs.read() as connection:
+            return next(of.data.path(one.key) for one in select_companions(connection) if one.kind == VALUES)
+
+    refused = 0
+    for at in range(4, dictionary(store).stat().st_size - 8, 61):
+        content = bytearray(dictionary(store).read_bytes())
+        content[at] ^= 0x80
+        dictionary(store).write_bytes(content)
+        with opened(store.settings) as harmed:
+            try:
+                total(harmed)
+            except Unavailable:
+                refused += 1
+            forget_broken_index(harmed)
+            index_logs(harmed, from_bytes=0)
+            assert total(harmed) == 20
+    assert refused > 0
