@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from storage.domain.errors import NotFound
 from storage.domain.history import (
     MOST_REQUESTS,
     NO_MATCH,
@@ -28,7 +29,7 @@ from storage.domain.request_logs import LogFilter, iso_us, to_us
 from storage.domain.words import query_words
 from storage.engine.rows.prompt_labels import select_labels
 from storage.engine.rows.scores import select_scores_of_many
-from storage.imports import start_import
+from storage.imports import find_started, start_import
 from storage.prompt_links import find_prompt_link, get_labelled_link, get_version_link
 from storage.request_logs import scan_request_logs
 from storage.request_search import SearchQuery, find_request_ids
@@ -65,17 +66,21 @@ def start_history_import(
         ImportInProgress, Conflict: as `storage.imports.start_file_import`.
     """
     check_history(query, loc)
-    spec = settle_history(store, who.workspace_id, query)
-    return start_import(
-        store,
-        who,
-        kind=IMPORT_REQUEST_LOGS,
-        table_id=table_id,
-        target=target,
-        operation_id=operation_id,
-        request_hash=request_hash,
-        spec={"history": spec.to_json()},
-    )
+    asked: dict[str, Any] = {
+        "kind": IMPORT_REQUEST_LOGS,
+        "table_id": table_id,
+        "target": target,
+        "operation_id": operation_id,
+        "request_hash": request_hash,
+    }
+    try:
+        spec = settle_history(store, who.workspace_id, query)
+    except NotFound:  # what it named the first time may have been deleted since
+        found = find_started(store, who, **asked)
+        if found is None:
+            raise
+        return found
+    return start_import(store, who, **asked, spec={"history": spec.to_json()})
 
 
 def settle_history(store: Store, workspace_id: int, query: HistoryQuery) -> HistorySpec:

@@ -56,6 +56,31 @@ def start_file_import(
     )
 
 
+def find_started(
+    store: Store,
+    who: Principal,
+    *,
+    kind: str,
+    table_id: UUID,
+    target: NewSheet | UUID,
+    operation_id: str | None,
+    request_hash: str,
+) -> Started | None:
+    """Return the first answer to an import that is asked for again; None: it is new.
+
+    Raises:
+        Conflict: the operation id was used for another import.
+    """
+    with store.catalog.read() as connection:
+        sameness = _sameness(kind, table_id, target, request_hash)
+        repeat = find_repeat(connection, who.workspace_id, operation_id, sameness)
+    return _first_answer(repeat) if repeat else None
+
+
+def _sameness(kind: str, table_id: UUID, target: NewSheet | UUID, request_hash: str) -> str:
+    return sha256(f"{kind}\n{table_id}\n{target}\n{request_hash}".encode()).hexdigest()
+
+
 def start_import(
     store: Store,
     who: Principal,
@@ -68,7 +93,7 @@ def start_import(
     spec: dict[str, Any],
 ) -> Started:
     """As `start_file_import`, for any kind of import."""
-    sameness = sha256(f"{kind}\n{table_id}\n{target}\n{request_hash}".encode()).hexdigest()
+    sameness = _sameness(kind, table_id, target, request_hash)
     with store.catalog.transaction() as connection:
         repeat = find_repeat(connection, who.workspace_id, operation_id, sameness)
         if repeat:

@@ -44,8 +44,7 @@ async def log_requests(
         submission = await asyncio.to_thread(_prepared, desk, who, logs, idempotency_key)
         first = await desk.sender.append(submission)
     except NotFound:  # of what was logged the first time the prompt may have been deleted since
-        again = None if idempotency_key is None else _idempotency(idempotency_key, logs)
-        found = await asyncio.to_thread(repeated_log_id, desk.store, who, again)
+        found = await asyncio.to_thread(_find_repeated, desk, who, logs, idempotency_key)
         if found is None:
             raise
         first = found
@@ -76,6 +75,13 @@ def _prepared(
     return Submission(
         tuple(entries), None if idempotency_key is None else _idempotency(idempotency_key, logs)
     )
+
+
+def _find_repeated(
+    desk: LogDesk, who: Principal, logs: Sequence[NewLog], idempotency_key: str | None
+) -> int | None:
+    again = None if idempotency_key is None else _idempotency(idempotency_key, logs)
+    return repeated_log_id(desk.store, who, again)
 
 
 def _idempotency(key: str, logs: Sequence[NewLog]) -> Idempotency:

@@ -173,6 +173,12 @@ def test_a_prompt_a_version_or_what_a_label_names_now(
     for source in ({"prompt_id": 99}, {"prompt_version_id": 99}, {"prompt_label_id": 99}):
         body = {"source": {"type": "request_logs"} | source}
         assert client.post(f"{TABLES}/{table_id}/sheets", json=body).status_code == 404
+    again = {"source": {"type": "request_logs", "prompt_id": made[0]["id"]}, "operation_id": "again"}
+    started = client.post(f"{TABLES}/{table_id}/sheets", json=again)
+    assert client.delete("/prompt-templates/p").status_code == 200
+    repeated = client.post(f"{TABLES}/{table_id}/sheets", json=again)
+    assert (repeated.status_code, repeated.json()) == (202, started.json())
+    assert client.post(f"{TABLES}/{table_id}/sheets", json=again | {"operation_id": "new"}).status_code == 404
 
 
 def test_no_match_fails_and_leaves_an_empty_sheet(
