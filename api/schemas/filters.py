@@ -66,10 +66,11 @@ class FilterGroup(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AskedGroup:
-    """A filter group, and its canonical JSON: what a run reads again, and what makes two calls the same."""
+    """A filter group, its JSON as a run reads it again, and what makes two calls the same."""
 
     group: Group
     spelled: str
+    sameness: str
 
 
 class _GroupAt:
@@ -90,7 +91,11 @@ class _GroupAt:
 
     def _read(self, value: Any) -> AskedGroup:
         group = parse_filter_group(value, self._loc)
-        return AskedGroup(group, json.dumps(_plain(value), sort_keys=True, separators=(",", ":")))
+        return AskedGroup(group, _json(value), _json(_plain(value)))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
 def _plain(group: Any) -> dict[str, Any]:
@@ -107,7 +112,7 @@ def _plain(group: Any) -> dict[str, Any]:
 
 
 def _spelling(asked: AskedGroup | None) -> str | None:
-    return None if asked is None else asked.spelled
+    return None if asked is None else asked.sameness
 
 
 BodyGroup = Annotated[AskedGroup, _GroupAt("body", "filter_group")]
