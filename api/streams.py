@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from threading import BoundedSemaphore
+from contextlib import suppress
+from threading import BoundedSemaphore, Lock
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
@@ -15,6 +16,24 @@ _AT_WORK = 2
 _MOST_OPEN = 24
 _CHUNK_BYTES = 65_536
 _STALL_S = 60.0
+
+
+class _Source:
+    """Pieces that one thread makes while another may end it all."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._lock = Lock()
+
+    def take(self) -> bytes:
+        """Make the next piece that is not empty; empty: there is none."""
+        with self._lock:
+            return next(filter(None, self._pieces), b"")
+
+    def close(self) -> None:
+        """Let go of what the pieces are made of."""
+        with self._lock:
+            self._pieces = iter(())
 
 
 class Streams:
@@ -42,9 +61,16 @@ class Streams:
     async def chunks(self, pieces: Iterator[bytes]) -> AsyncGenerator[bytes]:
         """Yield what pieces hold in chunks of 64 KB; the next piece is made when the last has been taken."""
         loop = asyncio.get_running_loop()
-        while (piece := await loop.run_in_executor(self._threads, next, pieces, None)) is not None:
-            for start in range(0, len(piece), _CHUNK_BYTES):
-                yield piece[start : start + _CHUNK_BYTES]
+        source, pieces = _Source(pieces), iter(())
+        try:
+            while piece := await loop.run_in_executor(self._threads, source.take):
+                for start in range(0, len(piece), _CHUNK_BYTES):
+                    yield piece[start : start + _CHUNK_BYTES]
+        finally:
+            # the traceback of a caller who went away keeps this frame until the collector comes, late
+            piece = b""
+            with suppress(RuntimeError):  # the threads have ended
+                self._threads.submit(source.close)
 
 
 class Stream(StreamingResponse):

@@ -119,13 +119,47 @@ def test_a_caller_who_takes_nothing_or_goes_away_frees_its_place_at_once(
         gc.disable()  # as good as: the service collects seldom
         try:
             answer = Stream(opened, pieces(), media_type="text/plain", headers={})
-            with pytest.raises(ClientDisconnect):
+            with pytest.raises(ClientDisconnect) as gone:
                 await answer(SCOPE, silence, never)
-            del answer
+            # also while the exception and its frames are there
+            assert await asyncio.to_thread(ended.wait, 10)
+            assert gone.traceback
             answer_of(opened)
         finally:
             gc.enable()
         opened.close()
 
     asyncio.run(stalled())
-    assert ended.is_set()
+
+
+def test_what_a_caller_left_behind_while_a_piece_was_made_is_let_go_at_once() -> None:
+    ended, making = threading.Event(), threading.Event()
+
+    def pieces() -> Iterator[bytes]:
+        try:
+            yield b"a"
+            making.set()
+            time.sleep(0.1)
+            yield b"b"
+        finally:
+            ended.set()
+
+    async def leave() -> Message:
+        await asyncio.to_thread(making.wait, 10)
+        return {"type": "http.disconnect"}
+
+    async def send(_: Message) -> None:
+        return
+
+    async def left() -> None:
+        opened = Streams()
+        gc.disable()  # as good as: the service collects seldom
+        try:
+            answer = Stream(opened, pieces(), media_type="text/plain", headers={})
+            await answer({"type": "http", "asgi": {"spec_version": "2.3"}}, leave, send)
+            assert await asyncio.to_thread(ended.wait, 10)
+        finally:
+            gc.enable()
+        opened.close()
+
+    asyncio.run(left())
