@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from storage.domain.filter_values import spell
+from storage.domain.filter_values import spell, spell_float
 from storage.domain.transcripts import messages_of, output_text
 
 MOST_VALUES = 1_000
@@ -68,6 +68,8 @@ def variable_values(variables: Mapping[str, Any]) -> tuple[Pair, ...]:
 def _variable(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, float):
+        return spell_float(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

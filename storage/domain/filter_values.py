@@ -18,6 +18,8 @@ _LARGEST = int(sys.float_info.max)
 _DAY_US = 86_400_000_000
 _PAIR = 2
 MOST_TEXT_CHARS = 10_000
+# where the point of a number stands, in digits from its first, when it is spelled without an exponent
+_LEAST_POINT, _MOST_POINT = -6, 21
 
 
 def read_text(value: Any) -> str:
@@ -34,19 +36,15 @@ def read_text(value: Any) -> str:
 
 
 def read_texts(value: Any) -> Sequence[str]:
-    """Return a text as `read_text` does, of a number all the ways in which JSON may spell it.
+    """Return a text as `read_text` does, of a number both as a whole one and as one with a point.
 
     Raises:
         ValueError: it is neither text nor number nor boolean.
     """
     text = read_text(value)
-    if isinstance(value, str | bool) or not math.isfinite(value) or abs(value) > _LARGEST:
+    if isinstance(value, str | bool) or not -_LARGEST <= value <= _LARGEST:
         return [text]
-    usual = repr(float(value))
-    digits, _, exponent = usual.partition("e")
-    fixed = f"{Decimal(usual):f}"
-    ways = [text, usual, fixed, f"{fixed}.0" if "." not in fixed else fixed]
-    return [*ways, f"{digits}e{int(exponent)}"] if exponent else ways
+    return [text, spell_float(float(value))]
 
 
 def spell(value: Any) -> str:
@@ -58,6 +56,18 @@ def spell(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:  # noqa: PLR2004
         return str(int(value))
     return repr(value)
+
+
+def spell_float(value: float) -> str:
+    """Spell a number that is not whole as the reader of JSON in SQL does: 1.0, 0.000015, 1e22, 1e-7."""
+    exact = Decimal(repr(value)).normalize()
+    sign, digits, exponent = exact.as_tuple()
+    point = len(digits) + int(exponent)
+    if not value or _LEAST_POINT < point <= _MOST_POINT:
+        fixed = f"{exact:f}"
+        return fixed if "." in fixed else f"{fixed}.0"
+    first, *rest = map(str, digits)
+    return f"{'-' * sign}{first}{'.' if rest else ''}{''.join(rest)}e{point - 1}"
 
 
 def read_number(value: Any, *, whole: bool) -> int | float:
