@@ -260,3 +260,18 @@ def test_of_large_pages_two_are_read_at_once_and_small_ones_do_not_wait(
             assert int(refused.headers["retry-after"]) > 0
             assert client.get(path, params={"column_ids": short}).status_code == 200
     assert client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_a_sheet_whose_file_is_damaged_or_lost_is_unavailable(
+    client: TestClient, store: Store, who: Principal, table: dict[str, Any], lost: bool
+) -> None:
+    sheet = imported_sheet(store, who, UUID(table["id"]), ["a"], [["x"], ["y"]])
+    (file,) = store.data.path(f"sheets/{sheet.id}").iterdir()
+    if lost:
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:20])
+    answer = client.get(f"{TABLES}/{table['id']}/sheets/{sheet.id}/rows")
+    assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+    assert "sheet_segments_are_whole" in answer.json()["message"]
