@@ -29,7 +29,7 @@ class _Footer:
 
 
 @contextmanager
-def damage_told() -> Iterator[None]:
+def _damage_told() -> Iterator[None]:
     """Tell a file that is missing or damaged.
 
     Raises:
@@ -52,7 +52,7 @@ class SegmentReader:
         self._data = data
         self._footers: Lru[str, _Footer] = Lru(_KEPT_FOOTER_BYTES, _footer_bytes)
 
-    @damage_told()
+    @_damage_told()
     def read(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> list[list[Any]]:
         """Return `count` JSON values, from row `start` on, of each field.
 
@@ -78,7 +78,7 @@ class SegmentReader:
             _values(kept[name], segment.encodings[field]) for name, field in zip(wanted, fields, strict=True)
         ]
 
-    @damage_told()
+    @_damage_told()
     def read_arrow(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> Any:
         """Return the same rows as an Arrow table, as they are kept: JSON as text."""
         import pyarrow.parquet as pq  # noqa: PLC0415
@@ -111,7 +111,7 @@ class SegmentReader:
         known = (self._footer(segment).metadata.metadata or {}).get(STATUSES_KEY)
         return known is not None and set(json.loads(known)) <= {"completed"}
 
-    @damage_told()
+    @_damage_told()
     def size(self, segment: SegmentRef, fields: Sequence[int], start: int, count: int) -> int:
         """Return about how many bytes such a read takes, from the footer alone."""
         footer = self._footer(segment)
